@@ -42,8 +42,18 @@ def mappings():
     return {name: naming(rf"\b(?:plan::|as<|get<){name}\b", ("csrc/ir/plan/mapping.",)) for name in shapes}
 
 
+# Where the kinds may be named: the enumeration, its table, measured processors by kind, and factories of the targets in the tree, which tests
+# of the lower layers use.
+TARGET_TABLES = ("csrc/ir/dtype.h", "csrc/ir/device_types.cpp", "csrc/ir/machines.def", "csrc/ir/target.h", "csrc/ir/target.cpp")
+
+
 def target_questions():
-    return naming(r"DeviceType::(?:Cuda|Cpu)\b|\b(?:cuda|cpu)_target\b|\"(?:cuda|cpu)\"|\bis_gpu\b|\btarget\.(?:device|name)\b", ("csrc/targets/", "csrc/codegen/"))
+    """By an enumerator or text of a kind, what a Target is called, or a predicate that is named after a kind, which may be torch's own in the
+    layers that include torch."""
+    outside = ("csrc/targets/", "csrc/codegen/", *TARGET_TABLES)
+    kinds = naming(r"DeviceType::(?:Cuda|Cpu)\b|\b(?:cuda|cpu)_target\b|\"(?:cuda|cpu)\"|\btarget\.(?:device|name)\b", outside)
+    predicates = naming(r"\b(?:is|on|is_on|uses|of|has)_(?:cuda|cpu|gpu)\b", (*outside, "csrc/torch_bridge/", "csrc/api/", "csrc/cli/"))
+    return sorted({*kinds, *predicates})
 
 
 def aten_strings():
@@ -81,7 +91,7 @@ def main():
     for folder in ("cuda", "cpu"):
         show(f"files that name the target {folder}, outside of its folders",
              naming(rf"DeviceType::{folder.capitalize()}\b|\b{folder}_target\b|\"{folder}\"", (f"csrc/targets/{folder}", f"csrc/codegen/{folder}")), args.files)
-    show("files that ask which target, outside of targets/ and codegen/", target_questions(), args.files)
+    show("files that ask which target, outside of targets/, codegen/ and tables", target_questions(), args.files)
     show('files with "aten:: outside of the front ends\' tables', aten_strings(), args.files)
     print(f"lines of codegen/: {lines('csrc/codegen/')}")
     methods, emitter = most_methods("csrc/codegen/")

@@ -70,7 +70,9 @@ unsound invalid
 any_strides flexible_strides
 free_outputs flexible_outputs
 graph_fallback aten_fallback
-is_throughput_device is_gpu
+is_throughput_device is_simt
+is_gpu is_simt
+is_of_gpu is_simt
 needed_beyond has_other_users
 handed_out_ live_out_
 finish_compiles wait_for_compiles

@@ -10,6 +10,7 @@
 #include "cli/bench.h"
 #include "cli/inputs.h"
 #include "cli/quiet.h"
+#include "ir/device_types.h"
 #include "support/error.h"
 #include "torch_bridge/types.h"
 
@@ -28,7 +29,7 @@ std::string time_text(double seconds) {
 std::vector<int> gpus_of(const readers::Program& program) {
   std::vector<int> gpus;
   for (const model::CallValueInfo& value : program.calls.values)
-    if (value.kind == model::CallValueInfo::Kind::Tensor && value.device.type == DeviceType::Cuda &&
+    if (value.kind == model::CallValueInfo::Kind::Tensor && has_streams(value.device) &&
         std::find(gpus.begin(), gpus.end(), value.device.index) == gpus.end())
       gpus.push_back(value.device.index);
   return gpus;

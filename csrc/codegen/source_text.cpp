@@ -7,23 +7,13 @@
 namespace cxxinductor::codegen {
 
 std::string source_text(const plan::Kernel& kernel, const Target& target, const OriginTable& origins, Templates templates) {
-  switch (target.device) {
-    case DeviceType::Cpu:
-      return emit_cpu({&kernel}, target, origins, templates);
-    case DeviceType::Cuda:
-      return emit_cuda({&kernel}, {.vectorized = true, .index64 = plan::needs_index64(kernel)}, origins, templates);
-  }
-  return {};
+  if (!is_simt(target)) return emit_cpu({&kernel}, target, origins, templates);
+  return emit_cuda({&kernel}, {.vectorized = true, .index64 = plan::needs_index64(kernel)}, origins, templates);
 }
 
 std::string unit_text(const std::vector<const plan::Kernel*>& kernels, const Target& target, const OriginTable& origins) {
-  switch (target.device) {
-    case DeviceType::Cpu:
-      return emit_cpu(kernels, target, origins);
-    case DeviceType::Cuda:
-      return emit_cuda(kernels, {.vectorized = true, .index64 = false}, origins);
-  }
-  return {};
+  if (!is_simt(target)) return emit_cpu(kernels, target, origins);
+  return emit_cuda(kernels, {.vectorized = true, .index64 = false}, origins);
 }
 
 }  // namespace cxxinductor::codegen

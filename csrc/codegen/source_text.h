@@ -1,4 +1,4 @@
-// A plan kernel as a reader and a reproducer see it: source text of its device.
+// A plan kernel as a reader and a reproducer see it: source text of its target.
 #pragma once
 
 #include <string>

@@ -3,6 +3,7 @@
 
 #include "frontend/aten_table.h"
 #include "frontend/pointwise.h"
+#include "ir/device_types.h"
 
 namespace cxxinductor::frontend {
 namespace {
@@ -79,7 +80,7 @@ Results import_quotient(CallContext& context, Rounding rounding) {
   if (!accepts(info(op).types, *dtype)) return std::nullopt;
   const ScalarArg* divisor = scalar_arg_of((*terms)[1]);
   const auto* dividend = std::get_if<ValueId>(&(*terms)[0]);
-  if (!is_float(*dtype) || divisor == nullptr || dividend == nullptr || !context.on_cuda() ||
+  if (!is_float(*dtype) || divisor == nullptr || dividend == nullptr || !context.eager().divides_by_inverse ||
       rounding == Rounding::Floor) {
     return apply(context, op, *terms, *dtype, ScalarRounding::Never);
   }
@@ -115,8 +116,9 @@ Results import_pow_scalar(CallContext& context) {
   graph::Builder& build = context.build;
   const CallValueInfo& result = context.result();
   if (e == 0) return std::vector{build.full(Operand(immediate_real(*dtype, 1)), *dtype, result.device, result.sizes)};
-  // Eager's CPU kernel of f16 knows no roots: they differ in pow(-0, 0.5) and pow(-inf, 0.5).
-  const bool root = (e == 0.5 || e == -0.5) && (*dtype != DType::F16 || context.on_cuda());
+  // Without roots, pow(-0, 0.5) and pow(-inf, 0.5) differ.
+  const bool in_f32 = *dtype == DType::F16 && context.eager().f16_powers_in_f32;
+  const bool root = (e == 0.5 || e == -0.5) && !in_f32;
   const bool special = root || e == 1 || e == 2 || e == 3 || e == -1 || e == -2;
   if (!special) {
     // Eager's kernels take the exponent in the tensor's dtype.
@@ -124,8 +126,7 @@ Results import_pow_scalar(CallContext& context) {
     if (!power) return std::nullopt;
     return std::vector{build.elementwise(ScalarOp::Pow, {build.cast(std::get<ValueId>(base), *dtype), *power})};
   }
-  if (*dtype == DType::F16 && !context.on_cuda() &&
-      (e == 3 || e == -2)) {  // the one kernel that does not round between
+  if (in_f32 && (e == 3 || e == -2)) {  // not rounded between
     const ValueId wide = build.cast(build.cast(std::get<ValueId>(base), *dtype), DType::F32);
     const ValueId wide_square = build.elementwise(ScalarOp::Mul, {wide, wide});
     const ValueId power = e == 3 ? build.elementwise(ScalarOp::Mul, {wide_square, wide})

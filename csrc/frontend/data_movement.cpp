@@ -5,6 +5,7 @@
 #include "frontend/externs.h"
 #include "frontend/promotion.h"
 #include "frontend/slices.h"
+#include "ir/device_types.h"
 #include "sym/simplify.h"
 
 namespace cxxinductor::frontend {
@@ -39,8 +40,8 @@ Results import_functional_copy(CallContext& context) {
   const ValueId given = context.tensor(1, "src");
   const DType dtype = context.result().dtype;
   const auto here = context.on_device_of_result(given);
-  const bool converts_on_cpu = !here && context.value(given).device.type == DeviceType::Cpu && context.dtype(given) != dtype;
-  if (converts_on_cpu && !context.cpu_kernels()) return std::nullopt;
+  const bool converts_on_host = !here && in_host_memory(context.value(given).device) && context.dtype(given) != dtype;
+  if (converts_on_host && !context.cpu_kernels()) return std::nullopt;
   ValueId source = context.build.cast(here.value_or(given), dtype);
   if (!here) source = copied_to_device(context.build, source, context.result().device);
   const ValueId spread = context.build.expand(source, context.result().sizes);

@@ -8,6 +8,7 @@
 #include "frontend/aten_table.h"
 #include "frontend/externs.h"
 #include "frontend/importer.h"
+#include "ir/device_types.h"
 #include "ir/graph/infer.h"
 #include "ir/graph/symbols.h"
 #include "ir/strides.h"
@@ -30,7 +31,7 @@ class Import {
   Import(const CallGraph& calls, const SchemaSource& schemas, const ImportEnvironment& environment)
       : calls_(calls), schemas_(schemas), environment_(environment), values_(calls.values.size()), build_(graph_) {
     for (const CallValueInfo& info : calls.values)
-      uses_cuda_ = uses_cuda_ || (info.kind == CallValueInfo::Kind::Tensor && info.device.type == DeviceType::Cuda);
+      leaves_host_ = leaves_host_ || (info.kind == CallValueInfo::Kind::Tensor && !in_host_memory(info.device));
   }
 
   graph::Graph run() {
@@ -131,12 +132,12 @@ class Import {
   void import_copy_to_input(const Call& call) {
     CallContext context(build_, calls_, environment_, call, values_);
     const ValueId input = context.tensor(0, "self");
-    const graph::Value target = graph_.values[input];
+    const graph::Value last = graph_.values[input];
     // Eager converts where the source is, too.
     const ValueId source = context.tensor(1, "src");
-    ValueId value = build_.cast(context.scalar_constant_on_result_device(source).value_or(source), target.dtype);
-    if (graph_.values[value].device != target.device) value = copied_to_device(build_, value, target.device);
-    value = expanded(value, target.sizes);
+    ValueId value = build_.cast(context.scalar_constant_on_result_device(source).value_or(source), last.dtype);
+    if (graph_.values[value].device != last.device) value = copied_to_device(build_, value, last.device);
+    value = expanded(value, last.sizes);
     record_mutation(input_positions_.at(input), own_copy(value));
     for (CallValue result : call.results) values_[result] = value;
   }
@@ -288,8 +289,8 @@ class Import {
     for (const auto& [name, arg] : context.call().kwargs) {
       if (!fits(context, arg, *row)) return std::nullopt;
     }
-    // Constants are exempt: who uses them on the GPU has them there.
-    const bool needs_cpu_kernel = uses_cuda_ && !context.on_cuda() && row->accepts != Accepts::Any;
+    // Constants are exempt: who uses them on another device has them there.
+    const bool needs_cpu_kernel = leaves_host_ && in_host_memory(context.result().device) && row->accepts != Accepts::Any;
     if (needs_cpu_kernel && !environment_.cpu_kernels && !makes_a_number(context))
       return context.decline("it computes on the CPU, for which no compiler was found");
     return row->registered ? import_registered(*row, context) : row->importer(context);
@@ -336,14 +337,14 @@ class Import {
     return false;
   }
 
-  // A tensor on the CPU in a graph that runs on a GPU, and no constant.
+  // A tensor in the host's memory in a graph that uses other memory, and no constant.
   bool is_host_tensor(const CallContext& context, OperandRef ref) const {
     const CallValueInfo& info = calls_.values[ref.operand];
-    return uses_cuda_ && info.kind == CallValueInfo::Kind::Tensor && info.device.type == DeviceType::Cpu &&
+    return leaves_host_ && info.kind == CallValueInfo::Kind::Tensor && in_host_memory(info.device) &&
            !is_host_constant(context, ref);
   }
 
-  // A rank-0 tensor in the CPU's memory.
+  // A rank-0 tensor in the host's memory.
   bool is_host_scalar(const CallContext& context, OperandRef ref) const {
     const auto& id = values_[ref.operand];
     return id && is_host_tensor(context, ref) && context.value(*id).sizes.empty();
@@ -362,12 +363,12 @@ class Import {
 
   bool is_generated_on_host(const CallContext& context, OperandRef ref) const {
     const auto& id = values_[ref.operand];
-    return id && context.value(*id).device.type == DeviceType::Cpu && context.is_generated(*id);
+    return id && in_host_memory(context.value(*id).device) && context.is_generated(*id);
   }
 
   bool is_host_constant(const CallContext& context, OperandRef ref) const {
     const auto& id = values_[ref.operand];
-    return id && context.value(*id).device.type == DeviceType::Cpu && context.is_scalar_constant(*id);
+    return id && in_host_memory(context.value(*id).device) && context.is_scalar_constant(*id);
   }
 
   void record_results(const CallContext& context, const std::vector<ValueId>& results, size_t nodes_before) {
@@ -469,7 +470,7 @@ class Import {
   ImportedValues values_;
   graph::Graph graph_;
   graph::Builder build_;
-  bool uses_cuda_ = false;
+  bool leaves_host_ = false;
   std::map<ValueId, uint32_t> input_positions_;
   std::map<uint32_t, ValueId> mutated_;
   std::map<uint32_t, std::vector<ValueId>> earlier_;  // by input: versions before the last one

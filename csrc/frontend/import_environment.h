@@ -10,6 +10,8 @@ namespace cxxinductor::frontend {
 
 struct ImportEnvironment {
   std::map<Device, Target> gpus;  // that run the graph, where they are known
+  // Whether kernels on tensors in the host's memory are threads in blocks, as a registered target (cxxinductor/target.h) may have it.
+  bool simt_on_host = false;
   // Whether kernels can be compiled for the CPU. If not, a graph on a GPU calls ATen for what it computes on the CPU.
   bool cpu_kernels = true;
   // torch.use_deterministic_algorithms: two runs give the same bits. Scatters on CUDA that eager then makes reproducible,

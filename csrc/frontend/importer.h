@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "frontend/import_environment.h"
+#include "ir/device_types.h"
 #include "ir/graph/graph.h"
 #include "model/call_graph.h"
 #include "model/schema.h"
@@ -62,7 +63,9 @@ class CallContext {
   bool deterministic() const { return environment_.deterministic; }
   bool any_order() const { return environment_.any_order; }
   bool cpu_kernels() const { return environment_.cpu_kernels; }
-  bool on_cuda() const { return result().device.type == DeviceType::Cuda; }
+  // Of the device that the first result is on: whether kernels there are threads in blocks, and what eager's do.
+  bool simt() const { return cxxinductor::info(result().device.type).simt || (environment_.simt_on_host && in_host_memory(result().device)); }
+  const EagerBehaviour& eager() const { return cxxinductor::eager(result().device); }
   const graph::Value& value(ValueId id) const { return build.graph().value(id); }
   DType dtype(ValueId id) const { return value(id).dtype; }
   int rank(ValueId id) const { return static_cast<int>(value(id).sizes.size()); }

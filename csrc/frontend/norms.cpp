@@ -1,6 +1,7 @@
 // Normalisations: statistics and scaling in the accumulate type, results rounded once.
 #include "frontend/accumulate.h"
 #include "frontend/aten_table.h"
+#include "ir/device_types.h"
 
 namespace cxxinductor::frontend {
 namespace {
@@ -80,8 +81,7 @@ Results import_group_norm(CallContext& context) {
   const ValueId rstd = reciprocal_deviation(context, found.m2, per_group * hw, context.real(7, "eps", 1e-5));
   const ValueId mean_result = build.cast(found.mean, context.result(1).dtype);
   const ValueId rstd_result = build.cast(rstd, context.result(2).dtype);
-  // Eager's CUDA kernel reads the statistics back from its results, rounded to their dtype.
-  const bool reads_results = context.on_cuda();
+  const bool reads_results = context.eager().group_norm_rereads;
   const ValueId mean = reads_results ? build.cast(mean_result, compute) : found.mean;
   const ValueId deviation = reads_results ? build.cast(rstd_result, compute) : rstd;
   const ValueId centred = build.elementwise(ScalarOp::Sub, {grouped, mean});

@@ -1,5 +1,6 @@
 #include "frontend/planned_results.h"
 
+#include "ir/device_types.h"
 #include "ir/strides.h"
 
 namespace cxxinductor::frontend {
@@ -12,7 +13,7 @@ using model::PlannedForm;
 bool is_convolution_planned(const CallContext& context) {
   constexpr size_t transposed_position = 6, groups_position = 8, rank_2d = 4, rank_3d = 5;
   const CallValueInfo& result = context.result();
-  if (!context.on_cuda() || !is_float(result.dtype) || result.sizes.size() > rank_3d) return false;
+  if (!context.eager().convolutions_write_given_memory || !is_float(result.dtype) || result.sizes.size() > rank_3d) return false;
   const Arg* transposed = context.find(transposed_position, "transposed");
   const bool* is_transposed = transposed ? transposed->as<bool>() : nullptr;
   if (!is_transposed || *is_transposed) return false;

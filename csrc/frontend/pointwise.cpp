@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "frontend/aten_table.h"
+#include "ir/device_types.h"
 #include "model/pointwise_ops.h"
 
 namespace cxxinductor::frontend {
@@ -54,7 +55,7 @@ struct ParameterRow {
   int tensors;
   std::array<std::string_view, 3> names;
   std::array<double, 3> defaults;
-  bool rounds_parameters = false;  // eager's kernel on a GPU holds them in the tensor's dtype
+  bool rounds_parameters = false;  // where kernels of eager's round parameters at all
 };
 
 const ParameterRow kParameterRows[] = {
@@ -79,7 +80,7 @@ Results import_with_parameters(CallContext& context, const ParameterRow& row) {
     const auto given = context.scalar_arg(static_cast<size_t>(i), row.names[p]);
     const auto value = number_operand(context, given.value_or(ScalarArg(row.defaults[p])), *dtype);
     if (!value || (!given && context.has(static_cast<size_t>(i), row.names[p]))) return std::nullopt;
-    parameters.push_back(row.rounds_parameters && is_float(*dtype) && context.on_cuda() ? rounded_number(context, *value, *dtype) : *value);
+    parameters.push_back(row.rounds_parameters && is_float(*dtype) && context.eager().rounds_parameters ? rounded_number(context, *value, *dtype) : *value);
   }
   auto operands = operands_in(context, tensors, *dtype);
   operands->insert(operands->end(), parameters.begin(), parameters.end());
@@ -164,8 +165,8 @@ Results import_masked_fill(CallContext& context) {
   return std::vector{context.build.elementwise(ScalarOp::Where, std::move(*operands))};
 }
 
-// addcmul and addcdiv: the weight is held in the compute type. Eager's CPU kernel of addcdiv does not contract: it
-// divides value * tensor1, adds, and rounds once.
+// addcmul and addcdiv: the weight is held in the compute type. A kernel of addcdiv that does not contract divides
+// value * tensor1, adds, and rounds once.
 Results import_weighted(CallContext& context, ScalarOp op) {
   const std::vector<Term> tensors{context.tensor(0, "self"), context.tensor(1, "tensor1"),
                                   context.tensor(2, "tensor2")};
@@ -175,7 +176,7 @@ Results import_weighted(CallContext& context, ScalarOp op) {
   if (!weight) return std::nullopt;
   graph::Builder& build = context.build;
   auto operands = *operands_in(context, tensors, *dtype);
-  if (context.on_cuda() || op == ScalarOp::Addcmul) {
+  if (context.eager().addcdiv_contracts || op == ScalarOp::Addcmul) {
     operands.push_back(*weight);
     return std::vector{build.elementwise(op, std::move(operands))};
   }
@@ -208,12 +209,12 @@ ValueId negative_power(graph::Builder& build, ValueId x) {
   return build.elementwise(ScalarOp::Exp, {build.elementwise(ScalarOp::Neg, {build.elementwise(ScalarOp::Abs, {x})})});
 }
 
-// log_sigmoid_forward(self) -> (output, buffer): the buffer is exp(-|x|) on the CPU and empty on CUDA.
+// log_sigmoid_forward(self) -> (output, buffer): the buffer is exp(-|x|) or empty.
 Results import_log_sigmoid(CallContext& context) {
   const ValueId x = context.tensor(0, "self");
   const CallValueInfo& buffer = context.result(1);
   graph::Builder& build = context.build;
-  if (context.on_cuda()) {
+  if (!context.eager().log_sigmoid_saves_power) {
     const auto output = apply_promoted(context, ScalarOp::LogSigmoid, {{Term(x)}});
     if (!output) return std::nullopt;
     const Operand zero(Scalar::from_integer(DType::F32, 0));
@@ -228,8 +229,8 @@ Results import_log_sigmoid(CallContext& context) {
   return std::vector{build.cast(build.elementwise(ScalarOp::Sub, {least, logarithm}), dtype), build.cast(power, dtype)};
 }
 
-// log_sigmoid_backward(grad_output, self, buffer): grad * ((x < 0) - sign * z / (1 + z)) with z = exp(-|x|), the buffer
-// on the CPU. The sign is 1 or -1, so that a contraction is none.
+// log_sigmoid_backward(grad_output, self, buffer): grad * ((x < 0) - sign * z / (1 + z)) with z = exp(-|x|), which the
+// buffer may be. The sign is 1 or -1, so that a contraction is none.
 Results import_log_sigmoid_backward(CallContext& context) {
   graph::Builder& build = context.build;
   const ValueId gradient = context.tensor(0, "grad_output"), x = context.tensor(1, "self");
@@ -238,7 +239,7 @@ Results import_log_sigmoid_backward(CallContext& context) {
   if (!is_float(dtype) || context.dtype(gradient) != dtype || context.dtype(buffer) != dtype) return std::nullopt;
   const auto number = [&](double value) { return Operand(immediate_real(dtype, value)); };
   const ValueId wide = build.cast(x, compute);
-  const ValueId power = context.on_cuda() ? negative_power(build, wide) : build.cast(buffer, compute);
+  const ValueId power = context.eager().log_sigmoid_saves_power ? build.cast(buffer, compute) : negative_power(build, wide);
   const ValueId share = build.elementwise(ScalarOp::Div, {power, build.elementwise(ScalarOp::Add, {power, number(1)})});
   const ValueId is_negative = build.elementwise(ScalarOp::Lt, {wide, number(0)});
   const ValueId below = build.elementwise(ScalarOp::Sub, {number(1), share});
@@ -267,11 +268,10 @@ Results import_elu_backward(CallContext& context) {
     const ValueId power = build.elementwise(ScalarOp::Exp, {times(wide, input_scale)});
     below = build.elementwise(ScalarOp::Mul, {times(below, weight), power});
   }
-  // NaN counts as below on the CPU, as above on CUDA.
   const Operand zero(immediate_real(dtype, 0));
   const ValueId above = times(g, scale);
   const ValueId chosen =
-      context.on_cuda()
+      context.eager().elu_gradient_of_nan_is_above
           ? build.elementwise(ScalarOp::Where, {build.elementwise(ScalarOp::Le, {wide, zero}), below, above})
           : build.elementwise(ScalarOp::Where, {build.elementwise(ScalarOp::Gt, {wide, zero}), above, below});
   return std::vector{build.cast(chosen, dtype)};
@@ -363,10 +363,10 @@ Results import_plain(CallContext& context, ScalarOp op) {
   return apply_promoted(context, op, terms);
 }
 
-// ATen's CUDA kernels multiply by the f32 nearest to 1/6, in f64 too; those of the CPU divide by 6.
+// Kernels of f64 multiply by the f32 nearest to 1/6, as those of f32 do, or divide by 6.
 Results import_over_six(CallContext& context, ScalarOp op) {
   const ValueId x = context.tensor(0, "self");
-  if (context.dtype(x) != DType::F64 || context.on_cuda()) return import_plain(context, op);
+  if (context.dtype(x) != DType::F64 || context.eager().f64_sixths_in_f32) return import_plain(context, op);
   graph::Builder& build = context.build;
   const auto number = [](double value) { return immediate_real(DType::F64, value); };
   const ValueId raised = build.elementwise(ScalarOp::Add, {x, number(3)});

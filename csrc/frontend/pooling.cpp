@@ -7,6 +7,7 @@
 
 #include "frontend/aten_table.h"
 #include "frontend/pointwise.h"
+#include "ir/device_types.h"
 #include "sym/simplify.h"
 
 namespace cxxinductor::frontend {
@@ -259,9 +260,9 @@ ValueId gathered(CallContext& context, Pool& pool, const Term& term) {
   return build.cast(*sum, context.result().dtype);
 }
 
-// The dtype in which a backward adds up: ATen's CUDA kernels use the compute type, its CPU kernels the gradient's dtype.
+// The dtype in which a backward adds up.
 DType sum_type(const CallContext& context, ValueId gradient) {
-  return context.on_cuda() ? compute_type(context.dtype(gradient)) : context.dtype(gradient);
+  return context.eager().adds_gradients_in_compute_type ? compute_type(context.dtype(gradient)) : context.dtype(gradient);
 }
 
 // max_pool2d_with_indices_backward(grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices)

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ir/device_types.h"
+
 namespace cxxinductor::frontend {
 namespace {
 
@@ -90,7 +92,7 @@ std::optional<ScalarArg> known_value(const graph::Graph& graph, ValueId id) {
 }
 
 bool on_host(const CallContext& context, ValueId id) {
-  return context.on_cuda() && context.value(id).device.type == DeviceType::Cpu;
+  return in_host_memory(context.value(id).device) && !in_host_memory(context.result().device);
 }
 
 bool is_view(const CallContext& context, ValueId id) {
@@ -108,7 +110,7 @@ bool is_converted(const CallContext& context, ValueId id, DType dtype, DType hel
 std::optional<std::vector<Operand>> operands_in(CallContext& context, std::span<const Term> terms, DType dtype,
                                                 ScalarRounding rounding) {
   const bool narrow = is_float(dtype) && compute_type(dtype) != dtype;
-  const bool round = narrow && rounding == ScalarRounding::ByDevice && !context.on_cuda();
+  const bool round = narrow && rounding == ScalarRounding::ByDevice && context.eager().rounds_numbers;
   bool dimensioned = false;
   std::vector<Operand> operands(terms.size(), Operand(sym::Expr()));
   for (size_t i = 0; i < terms.size(); ++i) {  // numbers first: nothing is built when one does not fit
@@ -120,7 +122,7 @@ std::optional<std::vector<Operand>> operands_in(CallContext& context, std::span<
       dimensioned = dimensioned || context.rank(std::get<ValueId>(terms[i])) > 0;
     }
   }
-  const bool keep_rank0 = narrow && dimensioned && rounding == ScalarRounding::Never && !context.on_cuda();
+  const bool keep_rank0 = narrow && dimensioned && rounding == ScalarRounding::Never && context.eager().rank0_in_compute_type;
   // Kernels of a GPU hold scalars of the CPU in the type that they compute in.
   const DType held = narrow && dimensioned ? compute_type(dtype) : dtype;
   for (const Term& term : terms) {

@@ -14,6 +14,7 @@
 #include "frontend/aten_table.h"
 #include "frontend/pointwise.h"
 #include "frontend/random_bits.h"
+#include "ir/device_types.h"
 #include "sym/simplify.h"
 
 namespace cxxinductor::frontend {
@@ -58,7 +59,7 @@ Results import_dropout(CallContext& context) {
   graph::Builder& build = context.build;
   const ValueId x = context.tensor(0, "input");
   const double keep_exactly = 1.0 - context.real(1, "p", 0);
-  if (!context.on_cuda() || !context.boolean(2, "train", true) || keep_exactly <= 0 || keep_exactly >= 1)
+  if (!context.eager().philox || !context.boolean(2, "train", true) || keep_exactly <= 0 || keep_exactly >= 1)
     return std::nullopt;
   const Sizes sizes = context.value(x).sizes;
   const DType dtype = context.dtype(x);
@@ -84,11 +85,11 @@ Results import_dropout(CallContext& context) {
 
 // ---- Numbers that the distributions share --------------------------------------------------------------------------
 
-// The call's result, where its elements' positions are known: on CUDA, from the default generator, dense, and small
+// The call's result, where its elements' positions are known: by Philox, from the default generator, dense, and small
 // enough that ATen's iterator stays whole (offsets in bytes fit 32 bits; the parts of a split one draw for themselves).
 std::optional<std::vector<int>> drawn_order(const CallContext& context) {
   constexpr size_t nowhere = 100;  // keyword only
-  if (!context.on_cuda() || context.has(nowhere, "generator")) return std::nullopt;
+  if (!context.eager().philox || context.has(nowhere, "generator")) return std::nullopt;
   const sym::Expr bytes = graph::element_count(context.result().sizes) * byte_size(context.result().dtype);
   if (sym::bounds(bytes, context.assumptions()).high > std::numeric_limits<int32_t>::max()) return std::nullopt;
   return memory_order(context);

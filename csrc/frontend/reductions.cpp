@@ -3,6 +3,7 @@
 
 #include "frontend/accumulate.h"
 #include "frontend/aten_table.h"
+#include "ir/device_types.h"
 
 namespace cxxinductor::frontend {
 
@@ -29,7 +30,7 @@ ValueId divide_by_count(CallContext& context, ValueId x, sym::Expr count) {
   graph::Builder& build = context.build;
   const DType compute = context.dtype(x);
   const Operand divisor = real_count(context, count, compute);
-  if (!context.on_cuda()) return build.elementwise(ScalarOp::Div, {x, divisor});
+  if (!context.eager().divides_by_inverse) return build.elementwise(ScalarOp::Div, {x, divisor});
   if (const auto* constant = std::get_if<Scalar>(&divisor)) {
     return build.elementwise(ScalarOp::Mul, {x, Operand(Scalar::from_real(compute, 1.0 / constant->real()))});
   }

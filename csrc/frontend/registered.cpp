@@ -11,7 +11,7 @@ namespace {
 Results import_scalar_op(CallContext& context) {
   const ScalarOp op = *find_registered_scalar_op(model::full_name(context.call()));
   const ScalarOpInfo& row = info(op);
-  if ((context.on_cuda() ? row.cuda_real : row.cpu_real).empty()) return context.decline("it is registered without an expression for the device");
+  if ((context.simt() ? row.cuda_real : row.cpu_real).empty()) return context.decline("it is registered without an expression for the device");
   std::vector<Term> terms;
   for (size_t i = 0; i < context.call().args.size(); ++i) {
     auto operand = term(context, i, "");

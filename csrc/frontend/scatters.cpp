@@ -12,6 +12,7 @@
 #include "frontend/indices.h"
 #include "frontend/row_sums.h"
 #include "frontend/slices.h"
+#include "ir/device_types.h"
 #include "ir/graph/infer.h"
 #include "ir/strides.h"
 #include "sym/simplify.h"
@@ -29,27 +30,27 @@ bool changes_with_order(Combine combine, DType dtype) {
 
 // Scatters whose result depends on the order of conflicting writes, where that order must be eager's.
 bool must_be_a_call(const CallContext& context, Combine combine, DType dtype, bool eager_is_reproducible) {
-  if (!context.on_cuda() || !changes_with_order(combine, dtype)) return false;
-  const bool must = context.deterministic() || (eager_is_reproducible && !context.any_order());
+  if (!context.simt() || !changes_with_order(combine, dtype)) return false;
+  const bool in_order = info(context.result().device.type).scatters_in_order;  // eager's are
+  const bool must = context.deterministic() || ((eager_is_reproducible || in_order) && !context.any_order());
   if (must) context.decline("its writes conflict, in an order that must be eager's");
   return must;
 }
 
-// Mean of rows for an expanded index: ATen's CPU kernel divides before it rounds.
+// Mean of rows for an expanded index.
 bool divides_in_compute_type(const CallContext& context, ValueId index, DType dtype) {
-  if (context.on_cuda() || compute_type(dtype) == dtype) return false;
+  if (!context.eager().divides_expanded_means_wide || compute_type(dtype) == dtype) return false;
   const auto& value = context.value(index);
   return std::any_of(value.layout.strides.begin(), value.layout.strides.end(),
                      [](sym::Expr stride) { return stride.is_constant(0); });
 }
 
-// ATen's scatters along a dimension combine 16-bit floats in the compute type on the CPU, and round once; on CUDA its
-// atomics round at each step.
+// Scatters along a dimension combine 16-bit floats in the compute type and round once, or, by atomics, round at each step.
 ValueId scattered_wide(CallContext& context, ValueId base, ValueId source, std::vector<ValueId> indices,
                        Scatter scatter) {
   graph::Builder& build = context.build;
   const DType dtype = context.dtype(base), wide = compute_type(dtype);
-  if (context.on_cuda() || wide == dtype || scatter.combine == Combine::Overwrite)
+  if (!context.eager().scatters_in_compute_type || wide == dtype || scatter.combine == Combine::Overwrite)
     return build.scatter(base, source, std::move(indices), std::move(scatter));
   const ValueId wide_base = build.cast(base, wide), wide_source = build.cast(source, wide);
   const ValueId sum = build.scatter(wide_base, wide_source, std::move(indices), std::move(scatter));
@@ -233,7 +234,7 @@ Results import_mask_put(CallContext& context, ValueId x, ValueId values) {
 // Values that are added to zeros by one index, the gradient of x[:, index]: rows of values, their number first, then the sizes of one.
 std::optional<Sizes> rows_into_zeros(const CallContext& context, ValueId x, const IndexedDims& dims) {
   const DType dtype = context.dtype(x);
-  const bool is_sorted = context.on_cuda() && is_float(dtype) && compute_type(dtype) == dtype;
+  const bool is_sorted = context.eager().sums_by_sorted_index && is_float(dtype) && compute_type(dtype) == dtype;
   if (!is_sorted || dims.indices.size() != 1 || !is_zeros(context.build.graph(), x)) return std::nullopt;
   const Sizes& base = context.value(x).sizes;
   Sizes rows{graph::element_count(context.value(dims.indices[0]).sizes)};
@@ -488,7 +489,7 @@ Results import_embedding_backward(CallContext& context) {
   if (!graph::same_sizes(context.assumptions(), context.value(indices).sizes, {rows.begin(), rows.end() - 1}))
     return std::nullopt;
   const sym::Expr places = context.result().sizes[0], count = graph::element_count(context.value(indices).sizes);
-  const bool sums_all = context.on_cuda() && is_float(dtype) && may_sum_all_rows({count, rows.back()}, places);
+  const bool sums_all = context.eager().sums_by_sorted_index && is_float(dtype) && may_sum_all_rows({count, rows.back()}, places);
   if (!sums_all && must_be_a_call(context, Combine::Add, dtype, true)) return std::nullopt;
   graph::Builder& build = context.build;
   const sym::Expr padding = context.expr(3, "padding_idx", -1);
@@ -501,8 +502,7 @@ Results import_embedding_backward(CallContext& context) {
     gradient = build.elementwise(
         ScalarOp::Where, {build.reshape(is_padding, sizes), Scalar::from_integer(compute_type(dtype), 0), gradient});
   }
-  // Eager's CUDA kernel adds up in the compute type and rounds once; its CPU loop rounds at each step.
-  const DType sum = context.on_cuda() ? compute_type(dtype) : dtype;
+  const DType sum = context.eager().adds_gradients_in_compute_type ? compute_type(dtype) : dtype;
   if (sums_all) {
     const ValueId all = build.reshape(build.cast(gradient, sum), {count, rows.back()});
     return std::vector{build.cast(sum_all_rows(context, all, build.reshape(indices, {count}), places, false), dtype)};

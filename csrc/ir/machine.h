@@ -13,7 +13,7 @@ namespace cxxinductor {
 // Rates are those of one multiprocessor while all of them work, per second; times are in seconds. Members without a value in machines.def are as
 // measured on an H200.
 struct Machine {
-  DeviceType device = DeviceType::Cpu;
+  DeviceType device{};
   std::string_view arch;  // what the names of its architectures begin with
 
   int64_t shared_bytes_per_block = 0;         // that a block may opt in to

@@ -13,7 +13,7 @@ namespace cxxinductor {
 
 struct Target {
   std::string name;               // "cuda", "cpu"
-  DeviceType device = DeviceType::Cpu;
+  DeviceType device{};
   std::string arch;               // "sm_90a"; "x86-64-v3", "x86-64-v4"
   int vector_bytes = 32;          // widest load: 16 on CUDA, 32 or 64 on the CPU
   int warp = 1;                   // threads that exchange registers: 32 on CUDA
@@ -23,15 +23,16 @@ struct Target {
   int registers_per_thread = 0;
   Machine machine;
 
+  bool is_for(Device of) const { return of.type == device; }
   // Of all multiprocessors.
   double bytes_per_second() const { return machine.bytes * multiprocessors; }
   // Of one. 0: wgmma is not there, as in code for sm_90 that is not for sm_90a.
   double warpgroup_flops() const { return arch.ends_with("a") ? machine.wgmma_flops : 0; }
 };
 
-// The one distinction between kinds of target that planning makes: many threads that exchange registers and hide latency, rather than few
-// threads with vectors and caches.
-inline bool is_gpu(const Target& target) { return target.warp > 1; }
+// The one distinction between kinds of target that planning makes: kernels are threads in blocks, which exchange registers and hide latency,
+// rather than loops over vectors, which few threads share.
+inline bool is_simt(const Target& target) { return target.warp > 1; }
 
 // All of it on one line, for keys of caches.
 std::string to_string(const Target& target);

@@ -1,5 +1,5 @@
-// Kernel families: how regions become kernels of one shape (ir/plan/mapping.h). A family is one algorithm for GPUs or for the CPU. It says which
-// regions it computes and maps them; the shape states what a mapping means, and an emitter of codegen/ writes its text.
+// Kernel families: how regions become kernels of one shape (ir/plan/mapping.h). A family is one algorithm, of threads in blocks or of loops over
+// vectors. It says which regions it computes and maps them; the shape states what a mapping means, and an emitter of codegen/ writes its text.
 //
 // How to add one: docs/howto/kernel_family.md.
 #pragma once
@@ -25,7 +25,7 @@ struct MappedRegion {
 
 struct KernelFamily {
   std::string_view name;  // the keyword of its shape
-  bool on_gpu = false;
+  bool simt = false;      // as its shape says: for targets whose kernels are threads (is_simt)
 
   // Brings a region (ordered and merged) into the form that the family computes. False: it is none, and nothing changed. Null: the family needs
   // no form of its own.
@@ -42,7 +42,7 @@ struct KernelFamily {
   sym::Expr (*grid)(const FlatRegion& flat, const plan::Mapping& mapping, const Target& target) = nullptr;
 };
 
-// In the order in which they are asked (families.def). The last one for each kind of device accepts everything.
+// In the order in which they are asked (families.def). The last one of either kind accepts everything.
 std::span<const KernelFamily* const> families();
 
 // Arranges the region for the first family that has a form for it, and notes the family in the region; nothing where none has.

@@ -17,7 +17,7 @@ const std::array all{
 const KernelFamily& family_of(const FlatRegion& flat, const Target& target) {
   if (flat.arranged_for) return *flat.arranged_for;
   for (const KernelFamily* family : all)
-    if (family->on_gpu == is_gpu(target) && family->accepts && family->accepts(flat, target)) return *family;
+    if (family->simt == is_simt(target) && family->accepts && family->accepts(flat, target)) return *family;
   throw_internal("no family of kernels takes region {}", flat.region.name);
 }
 
@@ -36,7 +36,7 @@ std::span<const KernelFamily* const> families() { return all; }
 
 void arrange(FlatRegion& flat, const Target& target) {
   for (const KernelFamily* family : all) {
-    if (family->on_gpu != is_gpu(target) || !family->arrange || !family->arrange(flat, target)) continue;
+    if (family->simt != is_simt(target) || !family->arrange || !family->arrange(flat, target)) continue;
     flat.arranged_for = family;
     return;
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/device_types.h"
 #include "ir/graph/infer.h"
 #include "ir/loops/region_rewrite.h"
 #include "ir/strides.h"
@@ -237,7 +238,7 @@ loops::StmtId RegionWriter::load(graph::ValueId id, std::vector<sym::Expr> coord
   loops::BufferId buffer = context_.buffers[at.base];
   CXXI_CHECK(buffer.valid(), "%{} is read but has no buffer", context_.value(at.base).name);
   if (value.device != region_.device && !context_.value(at.base).sizes.empty()) {
-    if (!value.sizes.empty() || value.device.type != DeviceType::Cpu)
+    if (!value.sizes.empty() || !in_host_memory(value.device))
       throw_unsupported("%{} on {} is read by a kernel on {}", value.name, to_string(value.device), to_string(region_.device));
     buffer = context_.host_scalar(id);
     at.coords.clear();

@@ -100,13 +100,13 @@ void lower_mutations(Context& context) {
     finals.push_back(final);
   }
   for (const Final& final : finals) {
-    const loops::Buffer target = context.program.buffers[final.target];
+    const loops::Buffer input = context.program.buffers[final.target];
     if (!final.source.valid()) {
-      context.append_copy(final.value, final.target, "m_" + target.name);
+      context.append_copy(final.value, final.target, "m_" + input.name);
       continue;
     }
-    RegionWriter writer(context, "m_" + target.name, target.device, {});
-    std::vector<sym::Expr> coords = writer.vars(target.sizes);
+    RegionWriter writer(context, "m_" + input.name, input.device, {});
+    std::vector<sym::Expr> coords = writer.vars(input.sizes);
     loops::StmtId loaded = writer.builder().load(context.program, final.source, coords);
     writer.builder().store(context.program, final.target, coords, loaded);
     writer.finish();

@@ -4,7 +4,7 @@ namespace cxxinductor::model {
 
 bool wants_dense_copy(const AttentionMask& mask) {
   const bool is_half = mask.query_dtype == DType::F16 || mask.query_dtype == DType::BF16;
-  return mask.is_on_cuda && is_half && !mask.has_dense_rows && !mask.requires_gradient;
+  return mask.has_fused_kernels && is_half && !mask.has_dense_rows && !mask.requires_gradient;
 }
 
 }  // namespace cxxinductor::model

@@ -7,7 +7,7 @@
 namespace cxxinductor::model {
 
 struct AttentionMask {
-  bool is_on_cuda = false;
+  bool has_fused_kernels = false;  // for the query's device
   DType query_dtype = DType::F32;
   bool has_dense_rows = false;  // rank 0, or 1 as the last stride
   bool requires_gradient = false;

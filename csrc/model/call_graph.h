@@ -38,8 +38,8 @@ struct CallValueInfo {
 
 // Mixed precision: what ops on a device's tensors take their operands as, where it is on.
 struct Autocast {
-  std::optional<DType> cpu, cuda;
-  bool is_on() const { return cpu || cuda; }
+  std::map<DeviceType, DType> dtypes;
+  bool is_on() const { return !dtypes.empty(); }
   friend bool operator==(const Autocast&, const Autocast&) = default;
 };
 

@@ -143,9 +143,8 @@ class Parser {
     call.result_is_list = cursor_.accept("list");
     call.ordered = cursor_.accept("ordered");
     while (cursor_.accept("autocast")) {
-      const bool cuda = cursor_.accept("cuda");
-      if (!cuda) cursor_.expect("cpu");
-      (cuda ? call.autocast.cuda : call.autocast.cpu) = parse_dtype(cursor_);
+      const DeviceType type = parse_device(cursor_).type;
+      call.autocast.dtypes[type] = parse_dtype(cursor_);
     }
     call.origin = origins_.parse(cursor_);
     for (CallValueInfo& result : results) call.results.push_back(define(std::move(result)));  // it reads none of them

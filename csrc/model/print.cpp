@@ -105,8 +105,7 @@ class Printer {
 
   static std::string print_autocast(const Autocast& autocast) {
     std::string text;
-    if (autocast.cpu) text += fmt::format(" autocast cpu {}", to_string(*autocast.cpu));
-    if (autocast.cuda) text += fmt::format(" autocast cuda {}", to_string(*autocast.cuda));
+    for (const auto& [type, dtype] : autocast.dtypes) text += fmt::format(" autocast {} {}", to_string(type), to_string(dtype));
     return text;
   }
 

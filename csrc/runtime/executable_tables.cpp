@@ -215,13 +215,13 @@ class TableBuilder {
     LaunchRecord record;
     record.kernel = step.kernel.index();
     record.stream = stream_of(kernel.device);
-    const bool on_gpu = record.stream >= 0;
+    const bool simt = is_simt(kernel.mapping);
     for (size_t i = 0; i < step.args.size(); ++i) {
       record.args.push_back(step.args[i].index());
       use_buffer(step.args[i]);
       // Element-aligned addresses are enough for the vector loads of the CPU.
       record.written.push_back(kernel.params[i].written);
-      if (kernel.params[i].aligned && on_gpu) record.aligned_args.push_back(static_cast<uint32_t>(i));
+      if (kernel.params[i].aligned && simt) record.aligned_args.push_back(static_cast<uint32_t>(i));
     }
     sym::Substitution actual;
     for (size_t i = 0; i < step.symbol_args.size(); ++i) {
@@ -230,7 +230,7 @@ class TableBuilder {
     }
     record.grid_x = slot(step.grid_x);
     record.grid_y = slot(step.grid_y);
-    record.checks_index_limit = on_gpu && !kernel.always_index32;
+    record.checks_index_limit = simt && !kernel.always_index32;
     record.index_limit = slot(record.checks_index_limit ? sym::substitute(kernel.index_limit, actual) : sym::Expr(0));
     for (const plan::Specialization& special : step.specializations)
       record.specializations.push_back({add_condition(special.when), add_launch(plan::specialized(step, special))});

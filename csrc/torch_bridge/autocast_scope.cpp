@@ -2,19 +2,21 @@
 
 #include <ATen/autocast_mode.h>
 
+#include "ir/device_types.h"
 #include "torch_bridge/types.h"
 
 namespace cxxinductor::torch_bridge {
 
 AutocastScope::AutocastScope(const model::Autocast& autocast) {
   if (!autocast.is_on()) return;
-  const auto set = [this](c10::DeviceType device, const std::optional<DType>& dtype) {
+  for (const DeviceTypeInfo& row : device_types()) {
+    const auto device = static_cast<c10::DeviceType>(row.torch_device_type);
+    const auto dtype = autocast.dtypes.find(row.type);
+    const bool on = dtype != autocast.dtypes.end();
     before_.push_back({device, at::autocast::get_autocast_dtype(device), at::autocast::is_autocast_enabled(device)});
-    at::autocast::set_autocast_enabled(device, dtype.has_value());
-    if (dtype) at::autocast::set_autocast_dtype(device, to_torch(*dtype));
-  };
-  set(c10::kCPU, autocast.cpu);
-  set(c10::kCUDA, autocast.cuda);
+    at::autocast::set_autocast_enabled(device, on);
+    if (on) at::autocast::set_autocast_dtype(device, to_torch(dtype->second));
+  }
 }
 
 AutocastScope::~AutocastScope() {

@@ -246,10 +246,11 @@ driver::BisectReport bisect_reproducer(std::string_view text, const Options& opt
   if (settings.against_eager && calls == nullptr) throw_user_error("a comparison with eager needs the calls (calls.txt), which the folder lacks");
   request.inputs.options = options;
   request.inputs.options.dump.clear();
-  request.inputs.targets = settings.targets.devices().empty() ? targets_for(devices_of(request.form)) : settings.targets;
+  request.inputs.targets = settings.targets.devices().empty() ? targets_for(devices_of(request.form), options) : settings.targets;
   request.inputs.schemas = &schemas;
   for (Device device : request.inputs.targets.devices())
     if (has_streams(device)) request.inputs.environment.gpus.emplace(device, request.inputs.targets.of(device));
+  request.inputs.environment.simt_on_host = is_simt(target_for({}, options));
   request.inputs.environment.any_order = !options.eager_numerics();
   request.arguments = arguments_of(request.form, settings.inputs);
   request.make_externs = [] { return aten_externs(kSeed); };

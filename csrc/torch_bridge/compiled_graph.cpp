@@ -100,7 +100,7 @@ driver::Compilation compile_graph(graph::Graph graph, const model::CallGraph* ca
   request.late_inputs = std::move(late_inputs);
   request.call_reasons = std::move(reasons);
   request.interrupted = interrupted;
-  request.targets = targets_for(driver::devices_of(graph));
+  request.targets = targets_for(driver::devices_of(graph), options);
   request.graph = std::move(graph);
   if (eager) request.graph.eager_peaks = model::eager_peaks(*eager);
   set_options_and_passes(request, options);
@@ -215,8 +215,7 @@ struct CompiledGraph::Impl {
 
 driver::Report plan_calls(model::CallGraph calls, const Targets& targets, const Options& options) {
   const frontend::ImportEnvironment environment{.gpus = gpus_of(calls, [&](Device device) { return targets.of(device); }),
-                                                .deterministic = at::globalContext().deterministicAlgorithms(),
-                                                .any_order = !options.eager_numerics()};
+                                                .deterministic = at::globalContext().deterministicAlgorithms(), .any_order = !options.eager_numerics()};
   driver::Request request;
   std::map<Device, int64_t> eager_peaks = model::eager_peaks(calls);
   frontend::ImportNotes notes;
@@ -255,8 +254,9 @@ void CompiledGraph::Impl::compile(const model::CallGraph& given, frontend::Impor
   objects = calls.objects;
   find_complex_inputs(calls);
   frontend::ImportNotes found;
-  environment.gpus = gpus_of(calls, target_for);
-  if (!environment.gpus.empty() && devices_of(calls).contains({})) environment.cpu_kernels = has_compiler(Device().type, options);
+  environment.gpus = gpus_of(calls, [&](Device device) { return target_for(device, options); });
+  environment.simt_on_host = is_simt(target_for({}, options));
+  if (!environment.gpus.empty() && devices_of(calls).contains({})) environment.cpu_kernels = has_compiler({}, options);
   if (frontend::has_complex(calls)) lowered = frontend::lower_complex(calls, DispatcherSchemas());
   const model::CallGraph& real = lowered ? *lowered : calls;
   graph::Graph graph = frontend::import_graph(real, DispatcherSchemas(), environment, &found);
@@ -270,6 +270,7 @@ void CompiledGraph::Impl::compile(const model::CallGraph& given, frontend::Impor
 
 // compile, or what is done instead where that fails.
 void CompiledGraph::Impl::compile_or_fall_back(model::CallGraph calls, const CompileSettings& settings, const InterruptCheck& interrupted) {
+  check_target(options);
   frontend::ImportEnvironment environment{.deterministic = settings.deterministic, .any_order = !options.eager_numerics()};
   try {
     if (options.tier == "aten") throw_unsupported("the option tier=aten asks for it");
@@ -343,8 +344,7 @@ std::shared_ptr<runtime::Executable> CompiledGraph::Impl::compile_input_check(mo
   calls.outputs.clear();
   calls.mutations.clear();
   calls.flexible_outputs.clear();
-  frontend::ImportEnvironment environment;
-  environment.gpus = gpus_of(calls, target_for);
+  const frontend::ImportEnvironment environment{.gpus = gpus_of(calls, [&](Device device) { return target_for(device, options); })};
   frontend::ImportNotes none;
   graph::Graph graph = frontend::import_graph(frontend::lower_complex(std::move(calls), DispatcherSchemas()), DispatcherSchemas(), environment, &none);
   return compile_graph(std::move(graph), nullptr, nullptr, options).executable;
@@ -446,7 +446,7 @@ std::shared_ptr<CompiledGraph> CompiledGraph::from_plan(std::string_view text, c
   if (options.check == "eager") throw_user_error("check=eager needs the calls of a model; a plan has check=interp");
   plan::Plan plan = plan::parse(text);
   frontend::check_calls(plan, DispatcherSchemas(), list_items(options.allow_ops));
-  auto kernels = make_provider(plan, targets_for(plan.devices), options, torch_host(), source);
+  auto kernels = make_provider(plan, targets_for(plan.devices, options), options, torch_host(), source);
   kernels->prepare(plan);
   auto impl = std::make_unique<Impl>();
   impl->options = options;

@@ -80,7 +80,7 @@ Archs choose_archs(const std::set<Device>& devices, const std::vector<std::strin
   for (Device device : devices) {
     if (named.contains(device.type)) continue;
     try {
-      archs[device.type].push_back(target_for(device).arch);
+      archs[device.type].push_back(target_for(device, Options()).arch);
     } catch (const UserError& error) {
       throw_user_error("the model is on {}, which this machine cannot describe: name its architecture, as {} (archs, --arch): {}", to_string(device),
                        known_archs(device.type), error.what());

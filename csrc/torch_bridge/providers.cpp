@@ -16,6 +16,7 @@
 #include "support/error.h"
 #include "support/files.h"
 #include "support/fork_locks.h"
+#include "targets/registered/registered_runtime.h"
 #include "targets/registry.h"
 #include "torch_bridge/torch_host.h"
 
@@ -105,7 +106,25 @@ targets::Registry& registry() {
   });
 }
 
+targets::TargetRuntime& runtime_for(Device device, const Options& options) {
+  if (options.target.empty() || !in_host_memory(device)) return registry().of(device.type);
+  return registry().registered(options.target);
+}
+
 }  // namespace
+
+void check_target(const Options& options) {
+  if (!options.target.empty()) registry().registered(options.target).options_of(options.target_options);
+  else if (!options.target_options.empty()) throw_user_error("option target_options: expected a target in option target, found none");
+}
+
+void add_target(const RegisteredTarget& target) { registry().add(target); }
+
+std::string load_target(const std::string& path) {
+  const RegisteredTarget opened = targets::open_target_library(path);
+  add_target(opened);
+  return opened.name;
+}
 
 runtime::DiskCache* disk_cache(const Options& options) { return services(options).cache(options); }
 
@@ -135,9 +154,9 @@ void open_torch_library(DeviceType type) {
                    to_string(type), message ? message : path);
 }
 
-bool has_compiler(DeviceType type, const Options& options) {
+bool has_compiler(Device device, const Options& options) {
   Services& shared = services(options);
-  return registry().of(type).has_compiler({shared.pool, shared.cache(options), options, torch_host()});
+  return runtime_for(device, options).has_compiler({shared.pool, shared.cache(options), options, torch_host()});
 }
 
 runtime::CompilePool::Progress compile_progress() {
@@ -161,11 +180,11 @@ bool is_recording(Device device, void* stream) {
   return known && known->of(device.type).is_recording(stream);
 }
 
-Target target_for(Device device) { return registry().of(device.type).describe(device.index); }
+Target target_for(Device device, const Options& options) { return runtime_for(device, options).describe(device.index); }
 
-Targets targets_for(const std::vector<Device>& devices) {
+Targets targets_for(const std::vector<Device>& devices, const Options& options) {
   Targets targets;
-  for (Device device : devices) targets.add(device, target_for(device));
+  for (Device device : devices) targets.add(device, target_for(device, options));
   return targets;
 }
 
@@ -204,7 +223,10 @@ std::shared_ptr<runtime::KernelProvider> make_provider(const plan::Plan& plan, c
   for (const plan::Kernel& kernel : plan.kernels) devices.insert(kernel.device);
   // Recordings of library calls alone need the device, too.
   if (options.cuda_graphs != "off") std::ranges::copy_if(plan.devices, std::inserter(devices, devices.end()), has_streams);
-  for (const Device device : devices) providers[device] = registry().of(device.type).make_provider(device, targets.of(device), resources, source, packaged);
+  for (const Device device : devices) {
+    const Target& target = targets.of(device);
+    providers[device] = registry().of(target).make_provider(device, target, resources, source, packaged);
+  }
   return std::make_shared<runtime::DeviceKernels>(std::move(providers));
 }
 
@@ -214,8 +236,10 @@ runtime::CodeByHash compile_for_package(const plan::Plan& plan, const Targets& t
   Services& shared = services(options);
   const targets::CompileResources resources{shared.pool, shared.cache(options), options, torch_host()};
   runtime::CodeByHash code;
-  for (Device device : devices)
-    code.merge(registry().of(device.type).compile_for_package(plan, device, targets.of(device), resources));
+  for (Device device : devices) {
+    const Target& target = targets.of(device);
+    code.merge(registry().of(target).compile_for_package(plan, device, target, resources));
+  }
   return code;
 }
 

@@ -1,6 +1,8 @@
 // Where the compiler meets this machine: targets, kernel providers, cache folder, where NVRTC lies.
 #pragma once
 
+#include <cxxinductor/target.h>
+
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,15 +17,21 @@
 
 namespace cxxinductor::torch_bridge {
 
-// The GPU's architecture and size, or this CPU's. UserError when the driver cannot be asked.
-Target target_for(Device device);
+// The GPU's architecture and size, or this CPU's, or, for the host's memory, the registered target that the options name. UserError when the
+// driver cannot be asked, and where none is registered.
+Target target_for(Device device, const Options& options);
 // Of several devices, the first being the main one.
-Targets targets_for(const std::vector<Device>& devices);
+Targets targets_for(const std::vector<Device>& devices, const Options& options);
+// UserError where the options name a target that is not registered, or options that it does not have.
+void check_target(const Options& options);
+// cxxinductor/target.h.
+void add_target(const RegisteredTarget& target);
+std::string load_target(const std::string& path);
 // Opens LibTorch's library for these devices beside the one for the CPU, which is all that programs need to link. UserError when it does
 // not open.
 void open_torch_library(DeviceType type);
-// Whether this machine can compile kernels for devices of this type.
-bool has_compiler(DeviceType type, const Options& options);
+// Whether this machine can compile kernels for the device.
+bool has_compiler(Device device, const Options& options);
 // Kernels (CPU: units of kernels) given to the compilers of this process and compiled, so far.
 runtime::CompilePool::Progress compile_progress();
 // Waits for graphs and kernels that no call waits for.

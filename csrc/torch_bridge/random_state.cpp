@@ -31,7 +31,7 @@ at::Tensor philox_state(at::IntArrayRef counts, at::IntArrayRef numbers, at::Dev
   if (counts.size() != numbers.size()) throw_user_error("philox_state takes as many counts as numbers, found {} and {}", counts.size(), numbers.size());
   for (const int64_t each : numbers)
     if (each <= 0) throw_user_error("philox_state draws at least one number a call, found {}", each);
-  const Target target = target_for(drawn_on);
+  const Target target = target_for(drawn_on, Options());
   at::Generator generator = at::globalContext().defaultGenerator(device);
   std::vector<int64_t> states;
   states.reserve(3 * counts.size());

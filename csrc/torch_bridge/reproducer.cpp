@@ -56,7 +56,7 @@ Texts remake(const model::CallGraph& calls, const frontend::ImportEnvironment& e
   std::map<std::string, std::string>& made = texts.report.texts;
   made["import"] = graph::print(request.graph);
   try {
-    texts.targets = request.targets = targets_for(driver::devices_of(request.graph));
+    texts.targets = request.targets = targets_for(driver::devices_of(request.graph), options);
     request.host = &torch_host();
     set_options_and_passes(request, options);
     request.keep_texts = true;

@@ -3,7 +3,7 @@
 Use it as ``torch.compile(model, backend="cxxinductor")``; no import is needed. This module adds
 ``explain``, ``optimize`` (for TorchScript), ``package``, ``load``, ``register_device`` (ops are recorded),
 ``register_op`` and ``register_reduction`` (ops of your own in kernels), ``register_decomposition``, ``register_graph_pass`` and
-``register_pattern`` (changes of graphs), ``plan_text``, ``set_remote_cache``,
+``register_pattern`` (changes of graphs), ``load_target`` (kernels by a library of yours), ``plan_text``, ``set_remote_cache``,
 ``counters``, ``memory_snapshot`` and ``option_table``.
 """
 
@@ -26,7 +26,7 @@ from .config import option_table  # noqa: E402
 from .device import device_counters, explain_device, mark_step, register_device  # noqa: E402
 from .errors import DeviceIndexOutOfRange, IndexOutOfRange, InternalError, KernelMismatch, Unsupported, UserError  # noqa: E402
 from .explain import Explanation, GraphBreak, explain  # noqa: E402
-from .extend import register_decomposition, register_graph_pass, register_op, register_pattern, register_reduction  # noqa: E402
+from .extend import load_target, register_decomposition, register_graph_pass, register_op, register_pattern, register_reduction  # noqa: E402
 from .packages import LoadedModel, load, package  # noqa: E402
 from .planning import plan_text  # noqa: E402
 from .torchscript import optimize  # noqa: E402
@@ -56,6 +56,7 @@ __all__ = [
     "register_reduction",
     "wait_for_compiles",
     "load",
+    "load_target",
     "optimize",
     "option_table",
     "package",

@@ -53,7 +53,8 @@ def resolve(options: Mapping[str, Any] | None, mode: str | None = None) -> "_C.O
     """Options of a mode, overridden by the environment (CXXINDUCTOR_*), and that by ``torch.compile(options=...)``.
 
     Raises:
-        UserError: a mode, an option or a CXXINDUCTOR_ variable is unknown (the message lists the known ones) or has a bad value.
+        UserError: a mode, an option or a CXXINDUCTOR_ variable is unknown (the message lists the known ones) or has a bad value, or no target is
+            registered by the name in option target.
     """
     import os
 
@@ -75,4 +76,5 @@ def resolve(options: Mapping[str, Any] | None, mode: str | None = None) -> "_C.O
         if not _is_text(str(value)):
             raise UserError(f"option {name!r}: expected text without NUL and lone surrogates, found {value!r}")
         resolved.set(name, str(value))
+    resolved.check_target()
     return resolved

@@ -1,7 +1,8 @@
-"""What users add to the compiler: ops that kernels compute, decompositions, passes over graphs, and patterns. docs/extend.md."""
+"""What users add to the compiler: ops that kernels compute, decompositions, passes over graphs, patterns, and targets. docs/extend.md."""
 
 from __future__ import annotations
 
+import os
 from typing import Any, Callable, Sequence
 
 import torch
@@ -207,6 +208,23 @@ def register_graph_pass(
         function(graph)
 
     return graph_passes.REGISTRY.add(name, repr((places, identity)), GraphPass("pass", places, run), function)
+
+
+def load_target(path: str | os.PathLike[str]) -> str:
+    """Opens a shared library that describes a target (cxxinductor/target.h), which stays open for the life of the process.
+
+    Graphs that are compiled with ``options={"target": NAME}`` compute with its kernels what lies in the host's memory.
+
+    Args:
+        path: of the library.
+
+    Returns:
+        the target's name.
+
+    Raises:
+        UserError: the library does not open or describes no valid target, or another target has the name.
+    """
+    return str(_C.load_target(os.path.abspath(path)))
 
 
 _AXES = (("List[int]", "Optional[List[int]]", "int"), ("bool",))

@@ -12,7 +12,7 @@
 #include "ir/plan/launch_shape.h"
 #include "targets/cpu/host_compiler.h"
 #include "targets/cpu/shared_object.h"
-#include "targets/cuda/grouped_launch_table.h"
+#include "targets/grouped_launch_table.h"
 #include "runtime/executable.h"
 #include "runtime/plain_host.h"
 #include "schedule/schedule.h"

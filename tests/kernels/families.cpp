@@ -6,11 +6,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "ir/plan/text.h"
 #include "kernels/against_interpreter.h"
 #include "kernels/matmul_programs.h"
 #include "kernels/serial_row_programs.h"
+#include "kernels/target_program.h"
 #include "targets/cuda/dynamic_library.h"
 #include "targets/cuda/nvrtc.h"
 #include "unit/make_plan.h"
@@ -164,9 +166,9 @@ TEST_CASE("each kernel family computes its programs as the interpreter does", "[
       const std::vector<Sample> samples = samples_of(family->name);
       REQUIRE(samples.size() > 0);
       for (const Sample& sample : samples) {
-        const loops::Program program = loops::parse(on_device(sample.text, family->on_gpu ? "cuda:0" : "cpu"));
+        const loops::Program program = loops::parse(on_device(sample.text, family->simt ? "cuda:0" : "cpu"));
         INFO(sample.text);
-        if (!family->on_gpu) {
+        if (!family->simt) {
           CpuProgram compiled(program, machine_target(), 2);
           check_shapes(compiled.executable->plan(), family->name);
           check_results(compiled, program, sample);
@@ -184,7 +186,26 @@ TEST_CASE("NVRTC compiles each kernel family's programs without a warning", "[cu
   const std::unique_ptr<targets::Nvrtc> nvrtc = targets::find_nvrtc();
   if (!nvrtc) return;
   for (const kernels::KernelFamily* family : kernels::families()) {
-    if (!family->on_gpu) continue;
+    if (!family->simt) continue;
     for (const Sample& sample : samples_of(family->name)) check_nvrtc(*nvrtc, sample.text);
+  }
+}
+
+// The library of examples/host_simt, or of any other target, in the environment's CXXINDUCTOR_TEST_TARGET: its kernels are those of the families for threads.
+TEST_CASE("a target outside of the tree computes each family's programs", "[target]") {
+  const char* const library = std::getenv("CXXINDUCTOR_TEST_TARGET");
+  if (!library) return;
+  targets::RegisteredRuntime runtime(targets::open_target_library(library));
+  for (const kernels::KernelFamily* family : kernels::families()) {
+    if (!family->simt || family->name == plan::Matmul::keyword) continue;  // it has no tensor cores
+    DYNAMIC_SECTION(family->name) {
+      for (const Sample& sample : samples_of(family->name)) {
+        const loops::Program program = loops::parse(on_device(sample.text, "cpu"));
+        INFO(sample.text);
+        TargetProgram compiled(program, runtime);
+        check_shapes(compiled.executable->plan(), family->name);
+        check_results(compiled, program, sample);
+      }
+    }
   }
 }

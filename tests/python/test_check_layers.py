@@ -28,7 +28,7 @@ def check(root):
         ("csrc/ir/a.h", "class A {\n  A()\n      : a_(0) {\n" + "    a();\n" * 79 + "  }\n};\n", "csrc/ir/a.h:3: a function of 81 lines"),
         ("tests/a.py", "def f():\n" + "    a()\n" * 80, "tests/a.py:1: a function of 81 lines, the limit is 80"),
         ("tests/a.cpp", 'TEST_CASE("a") {\n  R"(\n}\n)";\n' + "  a();\n" * 77 + "}\n", "tests/a.cpp:1: a function of 82 lines"),
-        ("csrc/ir/a.cpp", "int a;\nbool is_throughput_device();\n", "csrc/ir/a.cpp:2: 'is_throughput_device' is retired: write 'is_gpu'"),
+        ("csrc/ir/a.cpp", "int a;\nbool is_throughput_device();\n", "csrc/ir/a.cpp:2: 'is_throughput_device' is retired: write 'is_simt'"),
         ("docs/a.md", "`walk_rows`\n", "docs/a.md:1: 'walk_rows' is retired: write 'fuse_mixed_order_reductions'"),
         ("README.md", "counters: graph_fallback\n", "README.md:1: 'graph_fallback' is retired: write 'aten_fallback'"),
     ],

@@ -129,9 +129,12 @@ def test_c_and_cxx_programs_build_against_the_installed_package(installed, tmp_p
     run(["cc", "-std=c99", "-o", tmp_path / "c_program", ROOT / "tests" / "api" / "c_host.c", *flags, "-lm"])
     assert run([tmp_path / "c_program", ROOT / "tests" / "data" / "pt2", tmp_path / "c_host.cxxi"], env=environment) == "the C API works\n"
     # PyTorch is found as the neighbouring package.
-    for example in ("c_host", "custom_op"):
+    for example in ("c_host", "custom_op", "host_simt"):
         run(["cmake", "-S", ROOT / "examples" / example, "-B", tmp_path / example, f"-DCMAKE_PREFIX_PATH={package}"], env=environment)
         run(["cmake", "--build", tmp_path / example], env=environment)
     assert "output f32[3, 2]" in run([tmp_path / "c_host" / "run_package", ROOT / "tests" / "data" / "pt2" / "mlp.pt2"], env=environment)
     # The program's own op and reduction are in one kernel.
     assert "1 kernels, 1 launches and 0 extern calls" in run([tmp_path / "custom_op" / "custom_op"], env=environment | {"CUDA_VISIBLE_DEVICES": ""})
+    # A target that is built outside of the tree.
+    program = [installed[0] / "bin" / "python", ROOT / "examples" / "host_simt" / "try_target.py", tmp_path / "host_simt" / "libhost_simt.so"]
+    assert "5 programs give eager's results" in run(program, env=environment, cwd=tmp_path)

@@ -63,7 +63,7 @@ void write_kernel(CpuText text) {
   open_kernel(text);
   std::visit(
       [&]<class Shape>(const Shape& shape) {
-        if constexpr (!Shape::on_gpu) {
+        if constexpr (!Shape::simt) {
           write_units(text, shape);
         } else {
           throw_internal("kernel {}: the CPU has no mapping {}", text.kernel.name, Shape::keyword);

@@ -21,7 +21,7 @@ void write_kernel(CudaText text) {
       [&]<class Shape>(const Shape& shape) {
         if constexpr (std::is_same_v<Shape, plan::Matmul>) {
           write_matmul(text, shape);
-        } else if constexpr (Shape::on_gpu) {
+        } else if constexpr (Shape::simt) {
           open_kernel(text);
           write_threads(text, shape);
           text.close();

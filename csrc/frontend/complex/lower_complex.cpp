@@ -253,12 +253,12 @@ void PairLowering::define(CallValue result, std::string_view callee, std::string
 }
 
 void PairLowering::define_as(CallValue result, const Arg& part) {
-  const CallValueInfo target = info(result);
+  const CallValueInfo like = info(result);
   const OperandRef* ref = part.as<OperandRef>();
-  if (ref == nullptr) return define(result, "aten::full", "", {Arg(ArgList(target.sizes.begin(), target.sizes.end())), part},
-                                     {{"dtype", Arg(target.dtype)}, {"device", Arg(target.device)}});
-  if (info(ref->operand).dtype != target.dtype)
-    return define(result, "aten::_to_copy", "", {part}, {{"dtype", Arg(target.dtype)}});
+  if (ref == nullptr) return define(result, "aten::full", "", {Arg(ArgList(like.sizes.begin(), like.sizes.end())), part},
+                                     {{"dtype", Arg(like.dtype)}, {"device", Arg(like.device)}});
+  if (info(ref->operand).dtype != like.dtype)
+    return define(result, "aten::_to_copy", "", {part}, {{"dtype", Arg(like.dtype)}});
   define(result, "aten::alias", "", {part});
 }
 

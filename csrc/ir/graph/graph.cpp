@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/callees.h"
+#include "ir/device_types.h"
 #include "ir/graph/node_traits.h"
 #include "ir/strides.h"
 
@@ -20,7 +21,7 @@ bool is_last_version(const Graph& graph, const Mutation& mutation) {
 
 bool may_raise(const Graph& graph, const Node& node) {
   if (const auto* callee = node.as<Extern>()) return cxxinductor::may_raise(callee->callee);
-  if (node.results.empty() || graph.value(node.results[0]).device.type != DeviceType::Cpu) return false;
+  if (node.results.empty() || !info(graph.value(node.results[0]).device.type).raises_at_once) return false;
   const auto* gather = node.as<Gather>();
   const auto* scatter = node.as<Scatter>();
   return (gather && gather->check) || (scatter && scatter->check && !scatter->index_dims.empty());

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/device_types.h"
 #include "ir/graph/node_traits.h"
 #include "ir/strides.h"
 #include "support/error.h"
@@ -66,7 +67,7 @@ struct Inference {
       if (!id) continue;
       const Value& value = graph.values[*id];
       if (!place || (place->sizes.empty() && !value.sizes.empty()) ||
-          (place->sizes.empty() && place->device.type == DeviceType::Cpu))
+          (place->sizes.empty() && in_host_memory(place->device)))
         place = &value;
       if (value.sizes.empty()) continue;
       if (shape && !same_sizes(graph.assumptions, shape->sizes, value.sizes))
@@ -75,8 +76,8 @@ struct Inference {
       if (!shape) shape = &value;
     }
     if (!place) throw_user_error("{} expects a tensor among its operands", row.name);
-    // Kernels of any device take numbers in the CPU's memory.
-    const bool anywhere = place->sizes.empty() && place->device.type == DeviceType::Cpu;
+    // Kernels of any device take numbers in the host's memory.
+    const bool anywhere = place->sizes.empty() && in_host_memory(place->device);
     return {typed(result_dtype(e.op, dtype, declared.dtype), anywhere ? declared.device : place->device,
                   shape ? shape->sizes : Sizes{})};
   }

@@ -191,10 +191,10 @@ class Verifier {
         report("G8", where(last), "ends in input {}, which is no tensor", mutation.input);
         continue;
       }
-      const Value& target = graph_.values[input.value];
-      if (target.dtype != last.dtype || target.device != last.device ||
-          !same_sizes(graph_.assumptions, target.sizes, last.sizes))
-        report("G8", where(last), "ends in %{} and differs from it in dtype, device or sizes", target.name);
+      const Value& first = graph_.values[input.value];
+      if (first.dtype != last.dtype || first.device != last.device ||
+          !same_sizes(graph_.assumptions, first.sizes, last.sizes))
+        report("G8", where(last), "ends in %{} and differs from it in dtype, device or sizes", first.name);
     }
   }
 

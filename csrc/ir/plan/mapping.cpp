@@ -13,8 +13,8 @@ bool is_rows(const Mapping& mapping) { return traits(mapping).arrangement == Arr
 bool is_columns(const Mapping& mapping) { return traits(mapping).arrangement == Arrangement::Columns; }
 bool is_tiles(const Mapping& mapping) { return traits(mapping).arrangement == Arrangement::Tiles; }
 
-bool is_of_gpu(const Mapping& mapping) {
-  return std::visit([](const auto& shape) { return shape.on_gpu; }, mapping.shape);
+bool is_simt(const Mapping& mapping) {
+  return std::visit([](const auto& shape) { return shape.simt; }, mapping.shape);
 }
 
 bool is_persistent(const Mapping& mapping) {
@@ -70,7 +70,7 @@ int tile_size(const Mapping& mapping) {
 int block_threads(const Mapping& mapping) {
   return std::visit(
       [&](const auto& shape) {
-        if constexpr (shape.on_gpu)
+        if constexpr (shape.simt)
           return shape.threads(mapping.vector_width);
         else
           return 1;
@@ -121,7 +121,7 @@ sym::Expr updates_of_state(const Mapping& mapping, const loops::Region& region) 
 bool has_dead_rows(const Kernel& kernel) {
   return std::visit(
       [&](const auto& shape) {
-        if constexpr (shape.on_gpu)
+        if constexpr (shape.simt)
           return shape.has_dead_rows(kernel);
         else
           return false;

@@ -4,8 +4,7 @@
 //  P2  A kernel's region is valid (L1 to L8, L12, L13) over the kernel's parameters and symbols, and on the kernel's device.
 //  P3  Each statement has an offset, a kind of access and a memory space; offsets and index_limit use variables and symbols
 //      of the kernel.
-//  P4  The mapping's shape is one of the kernel's kind of device. Every variable is in space or in row exactly once, or is the
-//      serial variable. Only shapes with rows have row variables. Fields are in range and agree with one another. Tiles and
+//  P4  Every variable is in space or in row exactly once, or is the serial variable. Only shapes with rows have row variables. Fields are in range and agree with one another. Tiles and
 //      states of columns fit in a block's shared memory, persistent rows of the CPU on a thread's stack. Reductions are over row
 //      variables and give values that vary over space (and the serial variable), or are over the serial variable. A matmul has
 //      the parts that matmul.h names.
@@ -15,8 +14,8 @@
 //  P6  A local value is read in the segment that computes it; row values do not vary over the row; only persistent mappings
 //      have persistent values. Shared values are reductions over the serial variable, with one row per block at a time. What is
 //      in blocks is a reduction of floats in a loop over rows.
-//  P7  Parameters that a kernel loads or updates are declared read, those that it stores written. Parameters by value are
-//      CUDA kernels', which load only their first element.
+//  P7  Parameters that a kernel loads or updates are declared read, those that it stores written. Parameters by value are of
+//      kernels on devices with memory of their own, which load only their first element.
 //  P8  Ids of buffers, kernels and inputs are in range; a donated input is a tensor.
 //  P9  A launch gives each parameter a buffer of its dtype and device, and each symbol a value; a buffer that is written is
 //      one argument only.
@@ -27,7 +26,7 @@
 //  P12 Every symbol has one source, an input that gives it or a step that defines it; expressions use only these.
 //  P13 An extern names its callee; operand references, aliases and mutated operands are in range; results are extern-owned, or
 //      allocated and planned. An operand of an opaque op (ir/callees.h) has memory of its own: no arena buffer, no slice.
-//  P14 A CPU kernel with write conflicts is sequential.
+//  P14 A kernel with write conflicts is sequential, unless it is of threads, which add up by atomics.
 //  P15 A reused buffer and the one that takes over its memory are of one dtype, device and count of bytes and of kinds that go
 //      together; a reused input is donated.
 //  P16 A grouped launch has launches, all of one kernel and over blocks in one direction, whose table fits. Buffers that one of
@@ -36,7 +35,8 @@
 //      slices of a base have as many elements as it has, and it is read after all of them are written.
 //  P18 A specialization has the parameters and symbols of the launch's own kernel. Its assumptions follow from its properties
 //      and the plan's assumptions, which are about the plan's symbols. Grouped launches have none; grids have one direction.
-//  P19 The plan names one device or more, each once, and each buffer, kernel, arena and measured peak is on one of them.
+//  P19 The plan names one device or more, each once, and each buffer, kernel, arena and measured peak is on one of them. The
+//      kernels of a device are all of threads, or none is.
 //  P20 What a step needs to know is known: by then earlier steps have defined the symbols of its expressions, of its
 //      buffers' geometry (for the results of an extern, it may do so itself) and of the arenas that it is the first to
 //      use. A size or stride of a result that defines a symbol is that symbol; a value that does is an integer or bool.
@@ -180,7 +180,12 @@ class Verifier {
       if (!known.contains(device)) report("P19", place, "is on {}, which is not a device of the plan", to_string(device));
     };
     for (const Buffer& buffer : plan_.buffers) check(buffer.device, "@" + buffer.name);
-    for (const Kernel& kernel : plan_.kernels) check(kernel.device, "@" + kernel.name);
+    std::map<Device, bool> simt;
+    for (const Kernel& kernel : plan_.kernels) {
+      check(kernel.device, "@" + kernel.name);
+      if (simt.emplace(kernel.device, is_simt(kernel.mapping)).first->second != is_simt(kernel.mapping))
+        report("P19", "@" + kernel.name, "is {} threads, unlike other kernels on {}", is_simt(kernel.mapping) ? "of" : "not of", to_string(kernel.device));
+    }
     for (size_t a = 0; a < plan_.arenas.size(); ++a) check(plan_.arenas[a].device, fmt::format("arena {}", a));
     for (const auto& [device, bytes] : plan_.eager_peaks) check(device, "the peak of eager");
   }

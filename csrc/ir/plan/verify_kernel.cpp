@@ -3,6 +3,7 @@
 #include <set>
 #include <unordered_set>
 
+#include "ir/device_types.h"
 #include "ir/loops/verify_region.h"
 #include "ir/text_parts.h"
 #include "support/error.h"
@@ -72,8 +73,6 @@ class KernelVerifier {
 
   template <class OneShape>
   void check_fields(const OneShape& shape) {
-    if (shape.on_gpu != (kernel_.device.type == DeviceType::Cuda))
-      report("P4", "a mapping as {} on {}", shape.keyword, to_string(kernel_.device));
     if (const int width = kernel_.mapping.vector_width; !is_power_of_two(width))
       report("P4", "vector_width is {}, expected a power of two", width);
     for_each_field(shape, [&](const auto& field, const auto& value) {
@@ -120,11 +119,11 @@ class KernelVerifier {
       if (!param.read)
         report("P7", "%{} updates parameter {}, which is not declared read", access.stmt.index(),
                access.buffer.index());
-      if (store->conflict_order && kernel_.device.type == DeviceType::Cpu && !is_sequential(kernel_.mapping))
+      if (store->conflict_order && !is_simt(kernel_.mapping) && !is_sequential(kernel_.mapping))
         report("P14", "points of %{} may meet, and several threads make them", access.stmt.index());
     }
     for (const Param& param : kernel_.params)
-      if (param.by_value && (param.written || param.aligned || kernel_.device.type != DeviceType::Cuda))
+      if (param.by_value && (param.written || param.aligned || in_host_memory(kernel_.device)))
         report("P7", "has a parameter by value that is an address");
   }
 

@@ -28,7 +28,7 @@ class SlotMaker {
   explicit SlotMaker(const Kernel& kernel) : kernel_(kernel), mapping_(kernel.mapping) {
     slot_.vector_var = vector_variable(mapping_);
     slot_.width = slot_.vector_var.valid() ? mapping_.vector_width : 1;
-    const bool simt = is_of_gpu(mapping_);
+    const bool simt = is_simt(mapping_);
     slot_.masked_tail = simt && mapping_.vector_tail && slot_.width > 1 && !is_tiles(mapping_);
     slot_.lanes = simt ? LaneForm::Loop : LaneForm::Vector;
     slot_.checks_return = !simt;

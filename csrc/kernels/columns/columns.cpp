@@ -78,6 +78,6 @@ bool lies_across(const FlatRegion& flat, const Target&) { return rows_lie(flat) 
 
 }  // namespace
 
-const KernelFamily family::columns{.name = plan::Columns::keyword, .on_gpu = true, .accepts = lies_across, .map = map_columns};
+const KernelFamily family::columns{.name = plan::Columns::keyword, .simt = true, .accepts = lies_across, .map = map_columns};
 
 }  // namespace cxxinductor::kernels

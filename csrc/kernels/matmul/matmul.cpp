@@ -332,7 +332,7 @@ std::optional<MatmulEstimate> estimate_matmul(const loops::Program& program, con
 }
 
 const KernelFamily family::matmul{.name = plan::Matmul::keyword,
-                                    .on_gpu = true,
+                                    .simt = true,
                                     .arrange = arrange_matmul,
                                     .map = map_matmul,
                                     .describe_accesses = describe_matmul_accesses,

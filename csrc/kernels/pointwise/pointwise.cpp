@@ -45,6 +45,6 @@ MappedRegion map_pointwise(const FlatRegion& flat, const Target& target) {
 
 }  // namespace
 
-const KernelFamily family::pointwise{.name = plan::Pointwise::keyword, .on_gpu = true, .accepts = accepts_all, .map = map_pointwise};
+const KernelFamily family::pointwise{.name = plan::Pointwise::keyword, .simt = true, .accepts = accepts_all, .map = map_pointwise};
 
 }  // namespace cxxinductor::kernels

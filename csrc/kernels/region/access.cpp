@@ -79,7 +79,7 @@ bool is_tiled(const FlatRegion& flat, const Stmt& stmt, VarId c, VarId tile_var)
 
 int choose_vector_width(const FlatRegion& flat, VarId v, const Target& target) {
   if (!v.valid()) return 1;
-  if (!is_gpu(target)) {
+  if (!is_simt(target)) {
     // As many lanes as the widest values have in one vector; integers of 64 bits, which are mostly indices, take several.
     int widest = 1;
     for (const Stmt& stmt : flat.region.body)
@@ -123,14 +123,14 @@ void describe_access(plan::Kernel& kernel, const loops::Access& access, AccessKi
   kernel.offsets[access.stmt] = offset_of(kernel.region.body[access.stmt]);
   kernel.access[access.stmt] = kind;
   const bool wide = kind == AccessKind::Staged || kind == AccessKind::Vector;
-  if (wide && is_gpu(target) && width > 1) kernel.params[access.buffer.index()].aligned = true;
+  if (wide && is_simt(target) && width > 1) kernel.params[access.buffer.index()].aligned = true;
 }
 
 void describe_plain_accesses(plan::Kernel& kernel, const FlatRegion& flat, const Target& target) {
   const int width = kernel.mapping.vector_width;
   const VarId v = vector_variable(kernel.mapping);
   for (const loops::Access& access : accesses(kernel.region))
-    describe_access(kernel, access, classify_access(flat, kernel.region.body[access.stmt], v, width, is_gpu(target)), width, target);
+    describe_access(kernel, access, classify_access(flat, kernel.region.body[access.stmt], v, width, is_simt(target)), width, target);
 }
 
 }  // namespace cxxinductor::kernels

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/device_types.h"
 #include "ir/loops/index_algebra.h"
 #include "ir/loops/stmt_traits.h"
 #include "ir/plan/mapping.h"
@@ -100,7 +101,7 @@ void flatten_accesses(loops::Region& region, const loops::Program& program, cons
       const loops::Buffer& buffer = program.buffers[id];
       CXXI_CHECK(coords.size() == buffer.strides.size(), "region {} accesses {} of rank {} with {} coordinates",
                  region.name, buffer.name, buffer.strides.size(), coords.size());
-      const bool by_value = buffer.sizes.empty() && buffer.device.type == DeviceType::Cpu && stmt.as<loops::Load>();
+      const bool by_value = buffer.sizes.empty() && in_host_memory(buffer.device) && stmt.as<loops::Load>();
       CXXI_CHECK(buffer.device == region.device || by_value, "region {} on {} accesses {} on {}", region.name,
                  to_string(region.device), buffer.name, to_string(buffer.device));
       Expr offset = 0;

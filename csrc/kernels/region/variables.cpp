@@ -189,7 +189,7 @@ constexpr int most_decoded_loads = 2;
 
 // Whether the last two variables may become one along which stores are whole vectors, while loads divide by the row's length.
 bool wants_flat_stores(const FlatRegion& flat, const Target& target) {
-  if (!is_gpu(target) || !flat.row.empty() || flat.space.size() < 2) return false;
+  if (!is_simt(target) || !flat.row.empty() || flat.space.size() < 2) return false;
   const VarId outer = flat.space[flat.space.size() - 2], inner = flat.space.back();
   int loads = 0, stores = 0;
   for (const Stmt& stmt : flat.region.body) {
@@ -229,7 +229,7 @@ bool has_write_conflicts(const FlatRegion& flat) {
 
 void order_variables(FlatRegion& flat, const Target& target) {
   std::vector<StmtId> order = accesses_by_weight(flat);
-  if (!is_gpu(target) && has_write_conflicts(flat))
+  if (!is_simt(target) && has_write_conflicts(flat))
     sort_by_conflict_order(flat);
   else
     sort_by_stride(flat, order, flat.space);

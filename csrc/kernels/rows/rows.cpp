@@ -121,6 +121,6 @@ std::optional<FlatRegion> join_sums_of_loops(const FlatRegion& flat, const Mappi
 
 }  // namespace
 
-const KernelFamily family::rows{.name = plan::Rows::keyword, .on_gpu = true, .accepts = has_rows, .map = map_rows, .rewrite = join_sums_of_loops};
+const KernelFamily family::rows{.name = plan::Rows::keyword, .simt = true, .accepts = has_rows, .map = map_rows, .rewrite = join_sums_of_loops};
 
 }  // namespace cxxinductor::kernels

@@ -60,6 +60,6 @@ void describe_in_shared_memory(plan::Kernel& kernel, const FlatRegion& flat, con
 }  // namespace
 
 const KernelFamily family::tiles{
-    .name = plan::Tiles::keyword, .on_gpu = true, .accepts = is_transposed, .map = map_tiles, .describe_accesses = describe_in_shared_memory};
+    .name = plan::Tiles::keyword, .simt = true, .accepts = is_transposed, .map = map_tiles, .describe_accesses = describe_in_shared_memory};
 
 }  // namespace cxxinductor::kernels

@@ -7,6 +7,7 @@
 // a mean and a deviation for each row.
 #include <array>
 
+#include "ir/device_types.h"
 #include "model/decompose/fragment.h"
 
 namespace cxxinductor::model {
@@ -160,8 +161,8 @@ Replacement dropout(Fragment& f) {
   if (!is_floating(input.dtype) || p <= 0 || p >= 1 || !is_training) return std::nullopt;
   const DType type = accumulate_type(input.dtype);
   const std::vector<Arg> drawn = f.all("aten::native_dropout", {f["input"], f["p"], f["train"]});
-  // The CUDA kernel divides in floats (aten/src/ATen/native/cuda/Dropout.cu), that of the CPU in doubles.
-  const bool in_floats = input.device.type == DeviceType::Cuda && type == DType::F32;
+  // A kernel that divides in floats: aten/src/ATen/native/cuda/Dropout.cu.
+  const bool in_floats = eager(input.device).dropout_scale_in_f32 && type == DType::F32;
   const double scale = in_floats ? static_cast<double>(1.0f / static_cast<float>(1 - p)) : 1 / (1 - p);
   const Arg kept = f("aten::mul.Tensor", {f.cast(f["input"], type), f.cast(drawn[1], type)});
   return std::vector{f.cast(f("aten::mul.Tensor", {kept, scale}), input.dtype), drawn[1]};

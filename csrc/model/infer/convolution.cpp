@@ -2,6 +2,7 @@
 // libraries compute them so; ATen's own 3-d kernels and cuDNN's of f64 do not.
 #include <algorithm>
 
+#include "ir/device_types.h"
 #include "model/infer/table.h"
 
 namespace cxxinductor::model {
@@ -48,7 +49,7 @@ CallValueInfo with_height(CallValueInfo info) {
 }
 
 bool takes_library(const InferContext& c, const CallValueInfo& input, const CallValueInfo& weight) {
-  if (input.device.type == DeviceType::Cuda) return true;
+  if (eager(input.device).convolutions_by_library) return true;
   if (input.dtype != DType::F32) return input.dtype == DType::BF16 || input.dtype == DType::F16;
   const auto at_least = [&](sym::Expr e, int64_t least) { return !c.sizes.is_less(e, least); };
   if (c.boolean("transposed")) {
@@ -66,10 +67,10 @@ MemoryFormat format_of(const InferContext& c, const CallValueInfo& given_input, 
   const bool is_1d = given_input.sizes.size() == 3;
   const CallValueInfo input = is_1d ? with_height(contiguous_like(given_input, given_input.sizes)) : given_input;
   const CallValueInfo weight = is_1d ? with_height(given_weight) : given_weight;
-  const bool on_cpu = input.device.type == DeviceType::Cpu, is_3d = input.sizes.size() == 5;
-  const bool library = takes_library(c, input, weight);
-  if (input.dtype == DType::F64 && (!on_cpu || is_3d)) return MemoryFormat::Contiguous;
-  if (on_cpu && is_3d && !library) return MemoryFormat::Contiguous;
+  const bool is_3d = input.sizes.size() == 5;
+  const bool keeps_f64 = !is_3d && eager(input.device).f64_images_channels_last;
+  if (input.dtype == DType::F64 && !keeps_f64) return MemoryFormat::Contiguous;
+  if (is_3d && !takes_library(c, input, weight)) return MemoryFormat::Contiguous;
   const MemoryFormat of_input = suggested_format(input, c.sizes);
   return of_input != MemoryFormat::Contiguous ? of_input : suggested_format(weight, c.sizes);
 }

@@ -1,6 +1,7 @@
 // Reads and writes at indices. What depends on the number of true elements of a mask has no rule.
 #include <algorithm>
 
+#include "ir/device_types.h"
 #include "model/infer/table.h"
 #include "model/promotion.h"
 
@@ -157,7 +158,7 @@ InferredResults embedding_bag(const InferContext& c, bool forward_only) {
   if (!promoted) return std::nullopt;
   const auto of_indices = [&](Exprs sizes) { return contiguous(*promoted, weight.device, std::move(sizes)); };
   const CallValueInfo maxima = of_indices({bags, weight.sizes[1]});
-  if (weight.device.type != DeviceType::Cpu)
+  if (eager(weight.device).embedding_bag_always_saves)
     return std::vector{result, of_indices(indices.sizes), of_indices(offsets.sizes),
                        mode == max_mode ? maxima : of_indices({0})};
   // Sums of dense rows know the bags by the offsets alone.

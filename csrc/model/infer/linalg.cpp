@@ -1,6 +1,7 @@
 // Factorizations, solutions and eigenvalues of matrices; most of LAPACK's results are by columns.
 #include <algorithm>
 
+#include "ir/device_types.h"
 #include "model/infer/table.h"
 #include "model/promotion.h"
 
@@ -59,16 +60,16 @@ CallValueInfo pivots_of(const CallValueInfo& matrix, const MatrixSizes& sizes) {
 CallValueInfo empty_of(const CallValueInfo& like) { return contiguous_like(like, {0}); }
 
 // Rules of what LAPACK computes: the libraries of GPUs lay results out otherwise.
-Rule on_cpu(const char* name, InferredResults (*rule)(InferContext&, const CallValueInfo&, const MatrixSizes&)) {
+Rule by_lapack(const char* name, InferredResults (*rule)(InferContext&, const CallValueInfo&, const MatrixSizes&)) {
   return [name, rule](InferContext& c) -> InferredResults {
     const CallValueInfo& matrix = c.tensor(name);
-    if (matrix.device.type != DeviceType::Cpu) return std::nullopt;
+    if (!eager(matrix.device).lapack) return std::nullopt;
     return rule(c, matrix, sizes_of(c, matrix));
   };
 }
 
 Rule by_columns_like(const char* name) {
-  return on_cpu(name, [](InferContext&, const CallValueInfo& matrix, const MatrixSizes&) -> InferredResults {
+  return by_lapack(name, [](InferContext&, const CallValueInfo& matrix, const MatrixSizes&) -> InferredResults {
     return std::vector{by_columns(matrix, matrix.sizes)};
   });
 }
@@ -208,23 +209,23 @@ void add_linalg_rules(RuleTable& table) {
   add_rules(table, {"aten::linalg_householder_product"}, by_columns_like("input"));
   add_rules(table, {"aten::ormqr"}, by_columns_like("input3"));
   add_rules(table, {"aten::linalg_matrix_exp"}, contiguous_as("self"));
-  add_rules(table, {"aten::_linalg_det"}, on_cpu("A", infer_det));
-  add_rules(table, {"aten::_linalg_slogdet"}, on_cpu("A", infer_slogdet));
-  add_rules(table, {"aten::_linalg_eigh"}, on_cpu("A", infer_eigh));
-  add_rules(table, {"aten::linalg_eig"}, on_cpu("self", infer_eig));
-  add_rules(table, {"aten::_linalg_eigvals"}, on_cpu("self", infer_eigvals));
-  add_rules(table, {"aten::_linalg_svd"}, on_cpu("A", infer_svd));
-  add_rules(table, {"aten::linalg_lu"}, on_cpu("A", infer_lu));
-  add_rules(table, {"aten::lu_unpack"}, on_cpu("LU_data", infer_lu_unpack));
-  add_rules(table, {"aten::linalg_lu_factor_ex"}, on_cpu("A", infer_lu_factor));
-  add_rules(table, {"aten::linalg_lu_solve"}, on_cpu("LU", infer_lu_solve));
-  add_rules(table, {"aten::_linalg_solve_ex"}, on_cpu("A", infer_solve));
-  add_rules(table, {"aten::linalg_solve_triangular"}, on_cpu("self", infer_solve_triangular));
-  add_rules(table, {"aten::triangular_solve"}, on_cpu("A", infer_triangular_solve));
-  add_rules(table, {"aten::cholesky_solve"}, on_cpu("input2", infer_cholesky_solve));
-  add_rules(table, {"aten::linalg_qr"}, on_cpu("A", infer_qr));
-  add_rules(table, {"aten::geqrf"}, on_cpu("self", infer_geqrf));
-  add_rules(table, {"aten::linalg_ldl_factor_ex"}, on_cpu("self", infer_ldl_factor));
+  add_rules(table, {"aten::_linalg_det"}, by_lapack("A", infer_det));
+  add_rules(table, {"aten::_linalg_slogdet"}, by_lapack("A", infer_slogdet));
+  add_rules(table, {"aten::_linalg_eigh"}, by_lapack("A", infer_eigh));
+  add_rules(table, {"aten::linalg_eig"}, by_lapack("self", infer_eig));
+  add_rules(table, {"aten::_linalg_eigvals"}, by_lapack("self", infer_eigvals));
+  add_rules(table, {"aten::_linalg_svd"}, by_lapack("A", infer_svd));
+  add_rules(table, {"aten::linalg_lu"}, by_lapack("A", infer_lu));
+  add_rules(table, {"aten::lu_unpack"}, by_lapack("LU_data", infer_lu_unpack));
+  add_rules(table, {"aten::linalg_lu_factor_ex"}, by_lapack("A", infer_lu_factor));
+  add_rules(table, {"aten::linalg_lu_solve"}, by_lapack("LU", infer_lu_solve));
+  add_rules(table, {"aten::_linalg_solve_ex"}, by_lapack("A", infer_solve));
+  add_rules(table, {"aten::linalg_solve_triangular"}, by_lapack("self", infer_solve_triangular));
+  add_rules(table, {"aten::triangular_solve"}, by_lapack("A", infer_triangular_solve));
+  add_rules(table, {"aten::cholesky_solve"}, by_lapack("input2", infer_cholesky_solve));
+  add_rules(table, {"aten::linalg_qr"}, by_lapack("A", infer_qr));
+  add_rules(table, {"aten::geqrf"}, by_lapack("self", infer_geqrf));
+  add_rules(table, {"aten::linalg_ldl_factor_ex"}, by_lapack("self", infer_ldl_factor));
   add_rules(table, {"aten::linalg_ldl_solve"}, [](InferContext& c) {
     return InferredResults(std::vector{by_columns(c.tensor("B"), c.tensor("B").sizes)});
   });

@@ -1,6 +1,7 @@
 // Concatenations, paddings, and other copies in another order.
 #include <algorithm>
 
+#include "ir/device_types.h"
 #include "model/infer/table.h"
 #include "model/promotion.h"
 
@@ -134,8 +135,7 @@ Rule padding(size_t spatial) {
 
 InferredResults infer_roll(InferContext& c) {
   const CallValueInfo& self = c.tensor("self");
-  const bool on_cpu = self.device.type == DeviceType::Cpu;
-  return one(empty_like(self, on_cpu ? suggested_format(self, c.sizes) : MemoryFormat::Contiguous, c.sizes));
+  return one(empty_like(self, eager(self.device).roll_channels_last ? suggested_format(self, c.sizes) : MemoryFormat::Contiguous, c.sizes));
 }
 
 // A flip, and for odd numbers of turns a transposition of that.

@@ -1,7 +1,8 @@
-// Normalizations and their gradients. Statistics are f32 where narrow inputs have f32 parameters, and on GPUs always.
+// Normalizations and their gradients. Statistics are f32 where narrow inputs have f32 parameters, and in some of eager's kernels always.
 #include <algorithm>
 #include <initializer_list>
 
+#include "ir/device_types.h"
 #include "model/infer/table.h"
 
 namespace cxxinductor::model {
@@ -9,7 +10,7 @@ namespace {
 
 bool is_narrow(DType dtype) { return dtype == DType::F16 || dtype == DType::BF16; }
 
-// Of parameters and statistics on the CPU.
+// Of parameters, and of statistics that are like them.
 DType parameter_dtype(const InferContext& c, const CallValueInfo& input,
                       std::initializer_list<const char*> parameters) {
   if (!is_narrow(input.dtype)) return input.dtype;
@@ -21,8 +22,7 @@ DType parameter_dtype(const InferContext& c, const CallValueInfo& input,
 
 DType statistics_dtype(const InferContext& c, const CallValueInfo& input,
                        std::initializer_list<const char*> parameters) {
-  const bool on_cpu = input.device.type == DeviceType::Cpu;
-  return on_cpu ? parameter_dtype(c, input, parameters) : compute_type(input.dtype);
+  return eager(input.device).statistics_like_parameters ? parameter_dtype(c, input, parameters) : compute_type(input.dtype);
 }
 
 InferredResults infer_layer_norm(InferContext& c) {
@@ -64,14 +64,13 @@ InferredResults infer_rms_norm(InferContext& c) {
 // The weight in norms along all dimensions but one, and those norms.
 InferredResults infer_weight_norm(InferContext& c) {
   const CallValueInfo &weight = c.tensor("v"), &magnitude = c.tensor("g");
-  const bool is_narrow_on_gpu = weight.device.type == DeviceType::Cuda && is_narrow(magnitude.dtype);
   CallValueInfo norms = contiguous_like(magnitude, magnitude.sizes);
-  if (is_narrow_on_gpu) norms.dtype = DType::F32;
+  if (is_narrow(magnitude.dtype) && eager(weight.device).weight_norms_in_f32) norms.dtype = DType::F32;
   return std::vector{contiguous_like(weight, weight.sizes), norms};
 }
 
 MemoryFormat group_norm_format(const InferContext& c, const CallValueInfo& input) {
-  return input.device.type == DeviceType::Cpu ? suggested_format(input, c.sizes) : MemoryFormat::Contiguous;
+  return eager(input.device).group_norm_channels_last ? suggested_format(input, c.sizes) : MemoryFormat::Contiguous;
 }
 
 InferredResults infer_group_norm(InferContext& c) {
@@ -92,29 +91,29 @@ InferredResults infer_group_norm_backward(InferContext& c) {
 
 CallValueInfo batch_norm_result(const InferContext& c, const CallValueInfo& input) {
   // ATen's own; those of cuDNN are ops of their own.
-  if (input.device.type == DeviceType::Cuda) return empty_like(input, MemoryFormat::Preserve, c.sizes);
+  if (eager(input.device).batch_norm_keeps_strides) return empty_like(input, MemoryFormat::Preserve, c.sizes);
   const bool is_dense = is_contiguous(input, c.sizes);
   return empty_like(input, is_dense ? MemoryFormat::Contiguous : suggested_format(input, c.sizes), c.sizes);
 }
 
-// training: as the argument says where there is none. CPUs save statistics in training alone.
+// training: as the argument says where there is none.
 Rule batch_norm(std::optional<bool> training) {
   return [training](InferContext& c) -> InferredResults {
     const CallValueInfo& input = c.tensor("input");
     if (input.sizes.size() < 2) c.reject("expected at least 2 dimensions, found {}", input.sizes.size());
-    const bool saves = input.device.type == DeviceType::Cuda || (training ? *training : c.boolean("training"));
+    const bool saves = eager(input.device).batch_norm_always_saves || (training ? *training : c.boolean("training"));
     const DType dtype = statistics_dtype(c, input, {"weight", "bias", "running_mean", "running_var"});
     const CallValueInfo statistics = contiguous(dtype, input.device, {saves ? input.sizes[1] : sym::Expr(0)});
     return std::vector{batch_norm_result(c, input), statistics, statistics};
   };
 }
 
-// With the bytes that a library saves for the gradient, whose number no rule knows on GPUs.
+// With the bytes that a library saves for the gradient, whose number no rule knows where there are any.
 Rule with_reserve(bool training) {
   return [training](InferContext& c) -> InferredResults {
     InferredResults results = batch_norm(training)(c);
     const Device device = results->front().device;
-    if (device.type != DeviceType::Cpu) return std::nullopt;
+    if (eager(device).batch_norm_reserves) return std::nullopt;
     results->push_back(contiguous(DType::U8, device, {0}));
     return results;
   };
@@ -141,9 +140,8 @@ InferredResults infer_batch_norm_backward(InferContext& c) {
   const CallValueInfo* weight = c.optional_tensor("weight");
   const DType dtype =
       weight != nullptr ? weight->dtype : statistics_dtype(c, input, {"running_mean", "running_var", "save_mean"});
-  const bool on_cpu = input.device.type == DeviceType::Cpu;
-  const CallValueInfo result =
-      on_cpu ? batch_norm_result(c, input) : empty_like(input, suggested_format(input, c.sizes), c.sizes);
+  const CallValueInfo result = eager(input.device).batch_norm_keeps_strides ? empty_like(input, suggested_format(input, c.sizes), c.sizes)
+                                                                            : batch_norm_result(c, input);
   const CallValueInfo parameter = contiguous(dtype, input.device, {input.sizes[1]});
   return std::vector{mask[0] ? result : absent(), mask[1] ? parameter : absent(), mask[2] ? parameter : absent()};
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "ir/device_types.h"
 #include "ir/strides.h"
 #include "model/pointwise_ops.h"
 
@@ -66,8 +67,7 @@ InferredResults infer_glu(InferContext& c) {
 
 InferredResults infer_log_sigmoid(InferContext& c) {
   const CallValueInfo& self = c.tensor("self");
-  const bool on_cpu = self.device.type == DeviceType::Cpu;
-  if (on_cpu) return std::vector(2, contiguous_like(self, self.sizes));
+  if (eager(self.device).log_sigmoid_saves_power) return std::vector(2, contiguous_like(self, self.sizes));
   return std::vector{empty_like(self, MemoryFormat::Preserve, c.sizes), contiguous_like(self, {0})};
 }
 
@@ -233,11 +233,11 @@ InferredResults infer_pointwise(const InferContext& context, const PointwiseOper
   if (type == ResultType::Float) dtype = integer_to_float(*dtype);
   if (type == ResultType::Real) dtype = real_of(*dtype);
   Exprs sizes;
-  // Tensors of the CPU without dimensions may join those of another device.
+  // Tensors in the host's memory without dimensions may join those of another device.
   Device device = operands.tensors.front()->device;
   for (const CallValueInfo* info : operands.tensors) {
     sizes = context.broadcast(sizes, info->sizes);
-    if (info->device.type != DeviceType::Cpu) device = info->device;
+    if (!in_host_memory(info->device)) device = info->device;
   }
   for (const CallValueInfo* info : operands.tensors)
     if (info->device != device && !info->sizes.empty())

@@ -3,6 +3,7 @@
 // After a blocking copy torch waits until the stream is idle. For pageable memory that is not needed: the driver has copied the
 // bytes when the call returns (CUDA runtime API, "API synchronization behavior"). Results of CPU kernels are in pageable memory.
 // Inputs and results of calls may be pinned, so their copies stay as the model has them.
+#include "ir/device_types.h"
 #include "ir/library_ops.h"
 #include "passes/graph/edit.h"
 #include "passes/graph/passes.h"
@@ -16,7 +17,7 @@ bool lies_in_pageable_memory(const graph::Graph& graph, ValueId id) {
   while (graph.values[id].producer.valid() && graph::is_view(graph.nodes[graph.values[id].producer].kind))
     id = std::get<ValueId>(graph.nodes[graph.values[id].producer].operands.front());
   const graph::Value& value = graph.values[id];
-  return value.device.type == DeviceType::Cpu && value.producer.valid() &&
+  return in_host_memory(value.device) && value.producer.valid() &&
          !graph.nodes[value.producer].as<graph::Extern>();
 }
 
@@ -28,7 +29,7 @@ bool unblock_uploads(graph::Graph& graph, const Options&) {
     auto* call = std::get_if<graph::Extern>(&node.kind);
     if (!call || !is_call_of(*call, OpFamily::Conversion)) continue;
     const ValueId* source = value_argument(node, ArgRole::Input);
-    if (!source || graph.values[node.results.at(0)].device.type != DeviceType::Cuda ||
+    if (!source || !has_streams(graph.values[node.results.at(0)].device) ||
         !lies_in_pageable_memory(graph, *source))
       continue;
     Arg* non_blocking = find_argument(*call, ArgRole::NonBlocking);

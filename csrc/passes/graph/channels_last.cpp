@@ -9,6 +9,7 @@
 #include <map>
 #include <vector>
 
+#include "ir/device_types.h"
 #include "ir/library_ops.h"
 #include "passes/graph/edit.h"
 #include "passes/graph/passes.h"
@@ -71,9 +72,8 @@ class ChannelsLast {
 
   bool is_image(ValueId id) const {
     const graph::Value& x = value(id);
-    const bool known = x.device.type == DeviceType::Cuda ? x.dtype == DType::F16 || x.dtype == DType::BF16
-                                                         : x.dtype == DType::F32 || x.dtype == DType::BF16;
-    return known && x.sizes.size() == rank;
+    const auto& dtypes = eager(x.device).channels_last_dtypes;
+    return std::ranges::find(dtypes, x.dtype) != dtypes.end() && x.sizes.size() == rank;
   }
 
   bool is_follower(const graph::Node& node) const {

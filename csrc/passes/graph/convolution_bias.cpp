@@ -7,6 +7,7 @@
 // too; apart, it is fused into what makes that gradient.
 #include <utility>
 
+#include "ir/device_types.h"
 #include "passes/graph/edit.h"
 #include "passes/graph/passes.h"
 
@@ -38,7 +39,7 @@ int bias_operand(const graph::Graph& graph, const graph::Node& node) {
   const auto* callee = node.as<graph::Extern>();
   if (!callee || !is_call_of(*callee, OpFamily::Convolution)) return -1;
   const graph::Value& result = graph.values[node.results.at(0)];
-  if (result.device.type != DeviceType::Cuda || result.sizes.size() < 3 || !is_float(result.dtype)) return -1;
+  if (!eager(result.device).convolutions_add_bias_apart || result.sizes.size() < 3 || !is_float(result.dtype)) return -1;
   const OperandRef* ref = find_operand_ref(*callee, ArgRole::Bias);
   if (!ref || ref->operand + 1 != node.operands.size()) return -1;  // x, w, bias: the bias comes last
   const auto* bias = std::get_if<ValueId>(&node.operands[ref->operand]);
@@ -50,7 +51,7 @@ int bias_operand(const graph::Graph& graph, const graph::Node& node) {
 const ValueId* summed_for_bias(const graph::Graph& graph, const graph::Node& node) {
   if (!makes_gradient(node, bias_gradient)) return nullptr;
   const ValueId* gradient = value_argument(node, ArgRole::OutputGradient);
-  const bool sums = gradient && graph.values[*gradient].device.type == DeviceType::Cuda && is_float(graph.values[*gradient].dtype);
+  const bool sums = gradient && eager(graph.values[*gradient].device).convolutions_add_bias_apart && is_float(graph.values[*gradient].dtype);
   return sums ? gradient : nullptr;
 }
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "ir/device_types.h"
 #include "passes/graph/edit.h"
 #include "passes/graph/passes.h"
 
@@ -37,7 +38,7 @@ std::optional<Gradient> gradient_of(const graph::Graph& graph, const graph::Node
   const ValueId *of_output = value_argument(node, ArgRole::OutputGradient), *weight = value_argument(node, ArgRole::Weight);
   if (!of_output || !weight) return std::nullopt;
   const graph::Value &value = graph.values[*of_output], &kernels = graph.values[*weight];
-  if (value.device.type != DeviceType::Cuda || (value.dtype != DType::F16 && value.dtype != DType::BF16) || value.sizes.size() != image_rank) return std::nullopt;
+  if (!eager(value.device).slow_depthwise_gradients || (value.dtype != DType::F16 && value.dtype != DType::BF16) || value.sizes.size() != image_rank) return std::nullopt;
   const auto* groups = argument(ArgRole::Groups)->as<int64_t>();
   const bool is_depthwise = groups && *groups > 1 && kernels.sizes[0].is_constant(*groups) && kernels.sizes[1].is_constant(1) && value.sizes[1].is_constant(*groups);
   const auto* transposed = argument(ArgRole::Transposed)->as<bool>();

@@ -12,6 +12,7 @@
 #include <optional>
 #include <vector>
 
+#include "ir/device_types.h"
 #include "ir/graph/memory.h"
 #include "ir/library_ops.h"
 #include "ir/live_ranges.h"
@@ -65,7 +66,7 @@ class Padder {
     const auto product = product_of(graph_, graph_.nodes[id]);
     if (!product) return;
     const graph::Value& result = graph_.values[graph_.nodes[id].results[0]];
-    if (result.device.type != DeviceType::Cuda || (result.dtype != DType::F16 && result.dtype != DType::BF16)) return;
+    if (!eager(result.device).fast_aligned_products || (result.dtype != DType::F16 && result.dtype != DType::BF16)) return;
     const ValueId a = operand(id, product->left), b = operand(id, product->right);
     if (!a.valid() || !b.valid()) return;
     const std::vector<Expr>& left = graph_.values[a].sizes;

@@ -1,6 +1,7 @@
 // Nodes of higher-order operators.
 #include <algorithm>
 
+#include "ir/device_types.h"
 #include "ir/text_parts.h"
 #include "model/control_flow.h"
 #include "readers/pt2/graph_reader.h"
@@ -40,19 +41,20 @@ void GraphReader::read_higher_order(const Field& node, std::string_view name) {
 // The mode inside of wrap_with_autocast(device type, dtype, whether it is on, ...): that of the graph around it, but for one device.
 model::Autocast GraphReader::read_autocast(const Field& operands) const {
   const auto [device_kind, device] = operands.item(0).at("arg").alternative();
-  device.require(device_kind == "as_string" && (device.text() == "cpu" || device.text() == "cuda"), "cpu or cuda");
-  const bool is_cuda = device.text() == "cuda";
+  const std::optional<Device> found = device_kind == "as_string" ? find_device(device.text()) : std::nullopt;
+  device.require(found && to_string(found->type) == device.text(), "cpu or cuda");
+  const Device on_device = found.value_or(Device());
   model::Autocast autocast = autocast_;
-  std::optional<DType>& of_device = is_cuda ? autocast.cuda : autocast.cpu;
   const Arg dtype = argument(operands.item(1).at("arg")), on = argument(operands.item(2).at("arg"));
   operands.item(2).require(on.as<bool>() != nullptr, "a truth value");
   if (!*on.as<bool>()) {
-    of_device.reset();
+    autocast.dtypes.erase(on_device.type);
     return autocast;
   }
   operands.item(1).require(dtype.is_none() || dtype.as<DType>() != nullptr, "a scalar type or none");
-  of_device = dtype.is_none() ? (is_cuda ? DType::F16 : DType::BF16) : *dtype.as<DType>();
-  operands.item(1).require(*of_device == DType::F16 || *of_device == DType::BF16, "a type of 16-bit floats");
+  const DType narrow = dtype.is_none() ? eager(on_device).autocast : *dtype.as<DType>();
+  operands.item(1).require(narrow == DType::F16 || narrow == DType::BF16, "a type of 16-bit floats");
+  autocast.dtypes[on_device.type] = narrow;
   return autocast;
 }
 

@@ -3,6 +3,7 @@
 #include <array>
 #include <limits>
 
+#include "ir/device_types.h"
 #include "ir/text_parts.h"
 #include "readers/pt2/printable.h"
 
@@ -58,8 +59,8 @@ Device read_device(const Field& device) {
   const std::string_view type = device.at("type").text();
   constexpr int64_t max_index = std::numeric_limits<int8_t>::max();
   const auto index = device.find("index");
-  if (type == "cpu") return {};
-  if (type == "cuda") return {DeviceType::Cuda, index ? static_cast<int>(index->integer(0, max_index)) : 0};
+  for (const DeviceTypeInfo& row : device_types())
+    if (row.text == type) return {row.type, row.has_streams && index ? static_cast<int>(index->integer(0, max_index)) : 0};
   device.at("type").unsupported("tensors on device {} are not supported", printable(type));
 }
 

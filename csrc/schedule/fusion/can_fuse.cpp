@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/device_types.h"
 #include "schedule/fusion/dependencies.h"
 #include "support/error.h"
 
@@ -49,10 +50,10 @@ std::optional<std::string> store_blocker(const loops::Region& region, const Regi
   return std::nullopt;
 }
 
-// A store with write conflicts has an order over the rows' variables; elements within rows are visited in another order. On
-// the CPU one thread executes all of its points in that order, so the region should have little other work.
+// A store with write conflicts has an order over the rows' variables; elements within rows are visited in another order. Where
+// eager's order counts, one thread executes all of its points in that order, so the region should have little other work.
 std::optional<std::string> conflict_blocker(const loops::Region& region, const RegionSummary& summary) {
-  const bool in_turn = region.device.type == DeviceType::Cpu;
+  const bool in_turn = info(region.device.type).scatters_in_order;
   std::optional<sym::Expr> conflict_order;
   for (const Stmt& stmt : region.body) {
     const auto* store = stmt.as<loops::Store>();

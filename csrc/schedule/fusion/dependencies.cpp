@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "ir/callees.h"
+#include "ir/device_types.h"
 #include "support/error.h"
 
 namespace cxxinductor::schedule {
@@ -56,14 +57,14 @@ RegionSummary summarize(const loops::Region& region) {
   summary.all = loops::all_vars(region);
   sort_unique(summary.reads);
   sort_unique(summary.writes);
-  summary.may_raise = summary.checks > 0 && region.device.type == DeviceType::Cpu;
+  summary.may_raise = summary.checks > 0 && info(region.device.type).raises_at_once;
   return summary;
 }
 
 bool may_raise(const loops::Step& step) {
   if (const auto* call = std::get_if<loops::ExternCall>(&step)) return may_raise(*call);
   const auto& region = std::get<loops::Region>(step);
-  return region.device.type == DeviceType::Cpu &&
+  return info(region.device.type).raises_at_once &&
          std::any_of(region.body.begin(), region.body.end(), [](const loops::Stmt& stmt) { return stmt.as<loops::Check>(); });
 }
 

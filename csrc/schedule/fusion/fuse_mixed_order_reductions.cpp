@@ -117,7 +117,7 @@ class MixedOrderFuser {
   // The region of a step on a GPU that reduces, always over the same variables, and checks nothing.
   const Region* reducing(StepId step) const {
     const Region* region = dependencies_.region(step);
-    if (!region || !is_gpu(targets_.of(region->device))) return nullptr;
+    if (!region || !is_simt(targets_.of(region->device))) return nullptr;
     const RegionSummary& summary = dependencies_.summary(step);
     const bool plain = !summary.reduced.empty() && summary.checks == 0 && reduces_over(*region, summary.reduced);
     return plain ? region : nullptr;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/device_types.h"
 #include "ir/loops/region_rewrite.h"
 #include "schedule/fusion/can_fuse.h"
 #include "schedule/fusion/row_ends.h"
@@ -72,10 +73,10 @@ class ProducerInliner {
 
   const loops::Program& program() const { return dependencies_.program(); }
 
-  // A number in the CPU's memory: kernels of a GPU take it by value.
+  // A number in the host's memory: kernels of other devices take it by value.
   bool is_number(loops::BufferId id) const {
     const loops::Buffer& buffer = program().buffers[id];
-    return buffer.sizes.empty() && buffer.device.type == DeviceType::Cpu && buffer.role == loops::Buffer::Role::Input;
+    return buffer.sizes.empty() && in_host_memory(buffer.device) && buffer.role == loops::Buffer::Role::Input;
   }
 
   bool reads_numbers_alone(const RegionSummary& summary) const {

@@ -127,7 +127,7 @@ std::optional<MatmulCall> matmul_call(const loops::Program& program, const loops
   MatmulCall product{view_of(call, ArgRole::Left), view_of(call, ArgRole::Right), view_of(call, ArgRole::Addend), call.results[0]};
   if (!product.left || !product.right || (adds && !product.added)) return std::nullopt;
   const loops::Buffer& result = program.buffers[product.result];
-  if ((result.dtype != DType::F16 && result.dtype != DType::BF16) || !is_gpu(targets.of(result.device)))
+  if ((result.dtype != DType::F16 && result.dtype != DType::BF16) || !is_simt(targets.of(result.device)))
     return std::nullopt;
   for (const View* view : {product.left, product.right, product.added}) {
     if (!view) continue;

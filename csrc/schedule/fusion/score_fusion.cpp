@@ -37,7 +37,7 @@ double count_hint(sym::Expr size, const sym::Assumptions& assumptions) {
 double launch_cost(const Target& target) { return target.machine.launch_bytes; }
 
 double joint_cost(double moved, double worked, const Target& target) {
-  if (!is_gpu(target)) return moved + worked;
+  if (!is_simt(target)) return moved + worked;
   return std::pow(std::pow(moved, overlap_exponent) + std::pow(worked, overlap_exponent), 1 / overlap_exponent);
 }
 

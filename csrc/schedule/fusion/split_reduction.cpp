@@ -46,7 +46,7 @@ double wanted_pieces(const loops::Program& program, const loops::Region& region,
     if (rows >= multiprocessors) return 1;
     return std::max(1.0, std::floor(std::min(2 * multiprocessors / std::max(1.0, rows), length / min_row_piece)));
   }
-  const bool gpu = is_gpu(target);
+  const bool gpu = is_simt(target);
   const double blocks = std::ceil(rows / columns_of_block), full = multiprocessors * (gpu ? blocks_of_multiprocessor : 2);
   if (2 * blocks >= full) return 1;
   // The busiest multiprocessor reads this much alone; with pieces all read alike.

@@ -57,6 +57,7 @@ class Placer {
  public:
   Placer(loops::Program& program, const Targets& targets, std::vector<plan::MissedFusion>& missed_fusions)
       : program_(program),
+        targets_(targets),
         missed_fusions_(missed_fusions),
         costs_(program, targets),
         live_out_(program.buffers.size()) {
@@ -192,10 +193,10 @@ class Placer {
     return std::nullopt;
   }
 
-  // Every row begins and ends at a multiple of so many bytes. The CPU does not need that.
+  // Every row begins and ends at a multiple of so many bytes. Loops over vectors do not need that.
   bool is_aligned(const SelectRegion& select, const SelectRange& range, int64_t bytes = access_bytes) const {
     const Buffer& from = buffer(range.operand);
-    if (from.device.type == DeviceType::Cpu) return true;
+    if (!is_simt(targets_.of(from.device))) return true;
     const int64_t elements = bytes / byte_size(from.dtype);
     Expr offset = range.offset;
     for (BufferId id = select.result; slices_.contains(id); id = slices_.at(id).base)
@@ -412,6 +413,7 @@ class Placer {
   Region reading(const SelectRegion& select) const;
 
   loops::Program& program_;
+  const Targets& targets_;
   std::vector<plan::MissedFusion>& missed_fusions_;
   FusionCosts costs_;
   IdVector<BufferId, char> live_out_;

@@ -229,7 +229,7 @@ int divisions_by_arguments(const Kernel& kernel) {
 // What the merged kernel takes beyond `member` for a launch of it, as a part of the launch's time. Loops over groups do not
 // divide again; what else was a constant costs an instruction as an argument, too.
 double slowdown(const Kernel& merged, const Kernel& member, Expr grid, const Target& target) {
-  if (!is_gpu(target) || !grid.is_constant()) return 0;
+  if (!is_simt(target) || !grid.is_constant()) return 0;
   double operations = 0;
   for (const loops::Stmt& stmt : member.region.body) {
     const auto* apply = stmt.as<loops::Apply>();

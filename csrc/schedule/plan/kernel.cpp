@@ -136,8 +136,8 @@ Expr storage_extent(const std::vector<Expr>& sizes, const std::vector<Expr>& str
 
 FlatRegion prepare_region(const loops::Program& program, const loops::Region& region, const Target& target,
                           const sym::Assumptions& assumptions) {
-  CXXI_CHECK(region.device.type == target.device, "region {} runs on {}, the target is {}", region.name,
-             to_string(region.device), target.name);
+  CXXI_CHECK(target.is_for(region.device), "region {} runs on {}, the target is {}", region.name, to_string(region.device),
+             to_string(target));
   FlatRegion flat = flatten(program, region, assumptions);
   order_variables(flat, target);
   merge_variables(flat);
@@ -201,7 +201,7 @@ std::optional<MappedKernel> build_sized_kernel(const loops::Program& program, co
   }
   FlatRegion sized = flat;
   sized.program_assumptions.set_range(elements, {1, plan::always_index32_limit - 1});
-  if (is_gpu(target) && count.constant() % whole_vectors == 0)
+  if (is_simt(target) && count.constant() % whole_vectors == 0)
     sized.program_assumptions.set_divisor(elements, whole_vectors);
   IdVector<VarId, loops::Var> vars = flat.region.vars;
   vars[v].extent = Expr::symbol(elements);

@@ -115,7 +115,7 @@ class Specializer {
 
 void add_specializations(const loops::Program& program, const loops::Region& region, const Target& target,
                          MappedKernel& mapped) {
-  if (is_gpu(target) && traits(mapped.kernel.mapping).any_size && !mapped.kernel.symbols.empty())
+  if (is_simt(target) && traits(mapped.kernel.mapping).any_size && !mapped.kernel.symbols.empty())
     Specializer(program, region, target, mapped).run();
 }
 

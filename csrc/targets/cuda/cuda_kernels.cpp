@@ -5,7 +5,7 @@
 
 #include "codegen/registered_sources.h"
 #include "ir/plan/index_width.h"
-#include "targets/cuda/grouped_launch_table.h"
+#include "targets/grouped_launch_table.h"
 #include "runtime/failed_check.h"
 #include "support/error.h"
 #include "support/fork_locks.h"

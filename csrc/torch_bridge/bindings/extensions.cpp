@@ -6,6 +6,7 @@
 #include "ir/registered_ops.h"
 #include "support/error.h"
 #include "torch_bridge/bindings/remote_requests.h"
+#include "torch_bridge/providers.h"
 #include "torch_bridge/text_passes.h"
 
 namespace cxxinductor::bindings {
@@ -51,6 +52,7 @@ std::shared_ptr<RemoteRequests> open_text_passes(int64_t patience) {
 void bind_extensions(py::module_& module) {
   module.def("register_op", &register_op);
   module.def("register_reduction", &register_reduction);
+  module.def("load_target", &torch_bridge::load_target, py::arg("path"));
   module.def("open_text_passes", open_text_passes, py::arg("patience"),
              "Passes' texts, which threads have to answer: the number of a pass and its text. patience: milliseconds that an answer may take.");
   module.def("register_text_pass", register_text_pass, py::arg("name"), py::arg("stage"), py::arg("version"), py::arg("number"), py::arg("requests"));

@@ -315,6 +315,7 @@ PYBIND11_MODULE(_C, module) {
       .def(py::init<>())
       .def_static("from_environment", &checked_options_from_environment, py::arg("environment"))
       .def("set", set_checked_option)
+      .def("check_target", &torch_bridge::check_target)
       .def("get", [](const Options& options, const std::string& name) { return get_option(options, name); })
       .def("__repr__", [](const Options& options) { return to_string(options); });
   bind_models(module);
@@ -334,7 +335,7 @@ PYBIND11_MODULE(_C, module) {
   module.def(
       "plan",
       [](const CallGraphBuilder& builder, const std::string& gpu_arch, int multiprocessors, int gpus, const Options& options) {
-        Targets targets = torch_bridge::target_for({});
+        Targets targets = torch_bridge::target_for({}, options);
         for (int index = 0; index < gpus; ++index) {
           const Target gpu = torch_bridge::target_of_arch(gpu_arch, multiprocessors);
           targets.add({gpu.device, index}, gpu);

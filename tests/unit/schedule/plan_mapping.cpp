@@ -156,7 +156,7 @@ TEST_CASE("a sum across rows is a column kernel") {
     const plan::Plan plan = plan_for(column_sum, target);
     const Kernel& kernel = plan.kernels[plan::KernelId(0)];
     CHECK(is_columns(kernel.mapping));
-    CHECK(is_of_gpu(kernel.mapping) == (target.device == gpu().device));
+    CHECK(is_simt(kernel.mapping) == (target.device == gpu().device));
     CHECK(count_access(kernel, AccessKind::Vector) >= 1);
   }
 }
@@ -177,7 +177,7 @@ TEST_CASE("a transposed load goes through tiles") {
   for (const Target& target : {gpu(), cpu()}) {
     const Kernel kernel = only_kernel(plan_for(transpose_add, target));
     CHECK(tile_variable(kernel.mapping) == loops::VarId(0));
-    CHECK(is_of_gpu(kernel.mapping) == (target.device == gpu().device));
+    CHECK(is_simt(kernel.mapping) == (target.device == gpu().device));
     CHECK(count_access(kernel, AccessKind::Staged) == 1);
     CHECK(tile_size(kernel.mapping) % kernel.mapping.vector_width == 0);
   }

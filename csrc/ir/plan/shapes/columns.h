@@ -13,7 +13,7 @@ struct Columns {
   int columns_per_block = 32, in_flight = 1;
 
   static constexpr std::string_view keyword = "columns";
-  static constexpr bool on_gpu = true;
+  static constexpr bool simt = true;
   static constexpr ShapeTraits traits{.arrangement = Arrangement::Columns};
   static constexpr auto fields = std::tuple{Field{"threads_per_row", &Columns::threads_per_row, 1, most_block_threads, true},
                                             Field{"columns_per_block", &Columns::columns_per_block, 1, 1 << 20},

@@ -15,7 +15,7 @@ struct CpuPointwise {
   bool sequential = false;
 
   static constexpr std::string_view keyword = "cpu_pointwise";
-  static constexpr bool on_gpu = false;
+  static constexpr bool simt = false;
   static constexpr ShapeTraits traits{.arrangement = Arrangement::Points};
   static constexpr auto fields = std::tuple{Field{"chunk", &CpuPointwise::chunk}, Field{"grain", &CpuPointwise::grain},
                                             Field{"sequential", &CpuPointwise::sequential}};
@@ -31,7 +31,7 @@ struct CpuRows {
   bool persistent = false, sequential = false;
 
   static constexpr std::string_view keyword = "cpu_rows";
-  static constexpr bool on_gpu = false;
+  static constexpr bool simt = false;
   static constexpr ShapeTraits traits{.arrangement = Arrangement::Rows};
   static constexpr auto fields =
       std::tuple{Field{"sets", &CpuRows::sets, 1, 8}, Field{"grain", &CpuRows::grain},
@@ -49,7 +49,7 @@ struct CpuColumns {
   bool sequential = false;
 
   static constexpr std::string_view keyword = "cpu_columns";
-  static constexpr bool on_gpu = false;
+  static constexpr bool simt = false;
   static constexpr ShapeTraits traits{.arrangement = Arrangement::Columns};
   static constexpr auto fields = std::tuple{Field{"columns_per_unit", &CpuColumns::columns_per_unit},
                                             Field{"grain", &CpuColumns::grain}, Field{"sequential", &CpuColumns::sequential}};
@@ -67,7 +67,7 @@ struct CpuTiles {
   int grain = 1;
 
   static constexpr std::string_view keyword = "cpu_tiles";
-  static constexpr bool on_gpu = false;
+  static constexpr bool simt = false;
   static constexpr ShapeTraits traits{.arrangement = Arrangement::Tiles, .exchanges = true};
   static constexpr auto fields = std::tuple{Field{"tile_var", &CpuTiles::tile_var}, Field{"tile", &CpuTiles::tile},
                                             Field{"grain", &CpuTiles::grain}};

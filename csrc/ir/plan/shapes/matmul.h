@@ -21,7 +21,7 @@ struct Matmul {
   bool left_along_k = false, right_along_k = false, warpgroups = false;
 
   static constexpr std::string_view keyword = "matmul";
-  static constexpr bool on_gpu = true;
+  static constexpr bool simt = true;
   static constexpr ShapeTraits traits{.arrangement = Arrangement::Product, .exchanges = true, .any_size = false, .grouped = false};
   static constexpr auto fields =
       std::tuple{Field{"tile_m", &Matmul::tile_m, 1, 1 << 30, true}, Field{"tile_n", &Matmul::tile_n, 1, 1 << 30, true},

@@ -12,7 +12,7 @@ struct Pointwise {
   int unroll = 1;
 
   static constexpr std::string_view keyword = "pointwise";
-  static constexpr bool on_gpu = true;
+  static constexpr bool simt = true;
   static constexpr ShapeTraits traits{.arrangement = Arrangement::Points};
   static constexpr auto fields = std::tuple{Field{"block_threads", &Pointwise::block_threads, 1, most_block_threads},
                                             Field{"unroll", &Pointwise::unroll}};

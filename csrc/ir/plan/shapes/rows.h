@@ -16,7 +16,7 @@ struct Rows {
   bool persistent = false;
 
   static constexpr std::string_view keyword = "rows";
-  static constexpr bool on_gpu = true;
+  static constexpr bool simt = true;
   static constexpr ShapeTraits traits{.arrangement = Arrangement::Rows};
   static constexpr auto fields = std::tuple{Field{"threads_per_row", &Rows::threads_per_row, 1, most_block_threads, true},
                                             Field{"rows_per_block", &Rows::rows_per_block, 1, most_block_threads},

@@ -13,7 +13,7 @@ struct SerialRows {
   int threads_per_row = 1, rows_per_block = 1, items_per_thread = 1;
 
   static constexpr std::string_view keyword = "serial_rows";
-  static constexpr bool on_gpu = true;
+  static constexpr bool simt = true;
   static constexpr ShapeTraits traits{.arrangement = Arrangement::Rows, .any_size = false};
   static constexpr auto fields = std::tuple{Field{"serial", &SerialRows::serial},
                                             Field{"threads_per_row", &SerialRows::threads_per_row, 1, most_block_threads, true},

@@ -1,9 +1,9 @@
 // What a shape of mapping.h states of itself. A shape is an aggregate of numbers with
 //
-//   keyword, on_gpu, traits, fields   its members in the order of the text form; text, parse, range checks and hashes follow
-//   units(mapping, region)            Launch::grid_x: blocks of a GPU, units of the CPU
-//   threads(vector_width)             of a block, on GPUs
-//   has_dead_rows(kernel)             on GPUs: whether a block may have threads for rows past the end, which meet barriers and store nothing
+//   keyword, simt, traits, fields     its members in the order of the text form; text, parse, range checks and hashes follow
+//   units(mapping, region)            Launch::grid_x: blocks of threads (simt), or units that threads of the host divide
+//   threads(vector_width)             of a block
+//   has_dead_rows(kernel)             where simt: whether a block may have threads for rows past the end, which meet barriers and store nothing
 //
 // and, where they are not what mapping.h gives for shapes without them, unrolled_groups(), groups_of_thread(vector_width),
 // updates_of_state(mapping, region), dynamic_shared_bytes(kernel) and verify(kernel, report). Whoever asks a Mapping asks its shape: nothing else

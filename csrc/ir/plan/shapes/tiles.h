@@ -17,7 +17,7 @@ struct Tiles {
   int block_threads = 256;
 
   static constexpr std::string_view keyword = "tiles";
-  static constexpr bool on_gpu = true;
+  static constexpr bool simt = true;
   static constexpr ShapeTraits traits{.arrangement = Arrangement::Tiles, .exchanges = true};
   static constexpr auto fields = std::tuple{Field{"tile_var", &Tiles::tile_var}, Field{"tile", &Tiles::tile},
                                             Field{"block_threads", &Tiles::block_threads, 1, most_block_threads}};

@@ -1,4 +1,4 @@
-#include "targets/cuda/grouped_launch_table.h"
+#include "targets/grouped_launch_table.h"
 
 #include <algorithm>
 #include <cstring>
