@@ -6,9 +6,8 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdio>
+#include <cstdlib>
 #include <string>
-#include <vector>
 
 extern "C" {
 extern char __start_cxxi_shared[] __attribute__((weak, visibility("hidden")));
@@ -30,7 +29,12 @@ struct Access {
 
 class Races {
  public:
-  Races() : begin_(reinterpret_cast<uintptr_t>(__start_cxxi_shared)), bytes_(size_t(__stop_cxxi_shared - __start_cxxi_shared)), touched_(bytes_) {}
+  Races()
+      : begin_(reinterpret_cast<uintptr_t>(__start_cxxi_shared)),
+        bytes_(size_t(__stop_cxxi_shared - __start_cxxi_shared)),
+        touched_(static_cast<Byte*>(std::calloc(bytes_ + 1, sizeof(Byte)))) {}
+  ~Races() { std::free(touched_); }
+  Races(const Races&) = delete;
 
   void store(uintptr_t address, size_t bytes, const Access& now) {
     for (uintptr_t at = address - begin_, end = at + bytes; at < end && at < bytes_; ++at) {
@@ -51,7 +55,7 @@ class Races {
   }
   // A block begins with shared memory that holds what no kernel may rely on.
   __attribute__((no_sanitize("kernel-address"))) static void poison() {
-    for (char* byte = __start_cxxi_shared; byte < __stop_cxxi_shared; ++byte) *byte = char(0xff);
+    __builtin_memset(__start_cxxi_shared, 0xff, size_t(__stop_cxxi_shared - __start_cxxi_shared));
   }
   const std::string& first() const { return first_; }
 
@@ -68,7 +72,7 @@ class Races {
   }
   uintptr_t begin_;
   size_t bytes_;
-  std::vector<Byte> touched_;
+  Byte* const touched_;  // zeros, of which the system makes pages as they are touched
   std::string first_;
 };
 

@@ -7,15 +7,10 @@ CXXI_FN float cxxi_mul(float a, float b) { return a * b; }
 CXXI_FN double cxxi_mul(double a, double b) { return a * b; }
 CXXI_FN float cxxi_rsqrt(float a) { return float(1.0 / std::sqrt(double(a))); }
 CXXI_FN double cxxi_rsqrt(double a) { return 1.0 / std::sqrt(a); }
-// Of a turn's part within [-1/4, 1/4], where the product with pi loses nothing that counts. Zeros have the sign of `a`, as the device's do.
+// As the interpreter computes them: the product with pi is rounded.
 CXXI_FN void cxxi_sincospi(double a, double* sine, double* cosine) {
-  const double turns = std::nearbyint(2.0 * a), angle = (a - 0.5 * turns) * 3.14159265358979323846;
-  const int quarter = int(std::fmod(turns, 4.0)) & 3;
-  const double s = std::sin(angle), c = std::cos(angle);
-  *sine = quarter == 0 ? s : quarter == 1 ? c : quarter == 2 ? -s : -c;
-  *cosine = quarter == 0 ? c : quarter == 1 ? -s : quarter == 2 ? -c : s;
-  if (*sine == 0.0) *sine = std::copysign(0.0, a);
-  if (*cosine == 0.0) *cosine = 0.0;
+  *sine = std::sin(3.14159265358979323846 * a);
+  *cosine = std::cos(3.14159265358979323846 * a);
 }
 CXXI_FN void cxxi_sincospi(float a, float* sine, float* cosine) {
   double s, c;
