@@ -63,7 +63,9 @@ class Block {
     if (warp.barrier.members < warp.lanes) fail(std::string(call) + ": lanes of the warp have returned");
     auto& words = warp.words[warp.barrier.generation % 2];
     words[running_ % 32] = mine;
+    warp.exchanges = true;
     wait_warp(call);
+    warp.exchanges = false;
     return words;
   }
   AsyncWork& copies() { return fibres_[running_].copies; }
@@ -103,6 +105,7 @@ class Block {
     Barrier barrier;
     unsigned int lanes = 0;
     const char* call = "";
+    bool exchanges = false;  // what its lanes wait for now
     std::array<std::array<Words, 32>, 2> words;
   };
   struct Fibre {
@@ -139,7 +142,9 @@ class Block {
     ++left_;
     copies().clear();
     products().clear();
-    for (Barrier* barrier : {&all_, &warps_[running_ / 32].barrier}) {
+    Warp& warp = warps_[running_ / 32];
+    if (warp.exchanges && warp.barrier.arrived > 0) fail(std::string(warp.call) + ": lanes of the warp have returned");
+    for (Barrier* barrier : {&all_, &warp.barrier}) {
       --barrier->members;
       complete(*barrier);
     }

@@ -19,7 +19,9 @@ HostText::HostText(const std::string& text, const std::vector<std::string>& kern
   // The folder of the precompiled header comes first, then that of the intrinsics' host versions, which hide those of kernels_templates.
   std::vector<std::string> flags = {"-shared", "-I" CXXINDUCTOR_EMULATION_FOLDER, "-I" CXXINDUCTOR_SOURCE_DIR "/tests/emulation",
                                     "-I" CXXINDUCTOR_SOURCE_DIR "/kernels_templates"};
-  std::istringstream words(CXXINDUCTOR_EMULATION_FLAGS);
+  const auto names_it = [&text](std::string_view word) { return text.find(word) != std::string::npos; };
+  const bool shares_memory = names_it("__shared__") || names_it("CXXI_DYNAMIC_SHARED");
+  std::istringstream words(std::string(CXXINDUCTOR_EMULATION_FLAGS) + (shares_memory ? " " CXXINDUCTOR_EMULATION_WATCH : ""));
   flags.insert(flags.end(), std::istream_iterator<std::string>(words), {});
   targets::HostCompiler compiler({});
   object_ = std::make_unique<targets::SharedObject>(compiler.compile(unit, flags, what), std::vector<std::string>{"/tmp"});

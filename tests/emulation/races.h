@@ -2,7 +2,8 @@
 // are defined here instead of those of a sanitizer); each byte remembers who touched it last.
 //
 // Two accesses of different threads, at least one of them a store, race if no barrier of the block lies between them, nor, within a warp, a call
-// at which its lanes wait for each other. Atomics (intrinsics/cuda/atomics.cuh) are not accesses.
+// at which its lanes wait for each other. Atomics (intrinsics/cuda/atomics.cuh) are not accesses. Accesses at a
+// constant index of an array are not seen: the compiler makes no call for them.
 #pragma once
 
 #include <cstdint>
