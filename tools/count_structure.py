@@ -66,7 +66,7 @@ def lines(folder):
 
 def most_methods(folder):
     """The class of a folder with the most declarations of functions, constructors aside."""
-    declaration = re.compile(r"^  (?!using|struct|class|friend|return|explicit)[\w:<>,*& ]+\b\w+\([^;{]*\)(?: const)?(?:;| \{)", re.MULTILINE)
+    declaration = re.compile(r"^  (?! |using|struct|class|friend|return|explicit)[\w:<>,*& ]+\b\w+\([^;{]*\)(?: const)?(?:;| \{)", re.MULTILINE)
     found = []
     for name, text in CODE.items():
         if name.startswith(folder):

@@ -4,25 +4,17 @@
 
 #include <set>
 
+#include "codegen/statement_text.h"
+
 namespace cxxinductor::codegen {
 namespace {
 
-// Ops that kernels apply, and those of the statements of their reductions.
 std::set<ScalarOp> registered_ops(const std::vector<const plan::Kernel*>& kernels) {
   std::set<ScalarOp> ops;
-  const auto add = [&](ScalarOp op) {
-    if (info(op).registered) ops.insert(op);
-  };
-  for (const plan::Kernel* kernel : kernels) {
-    for (const loops::Stmt& stmt : kernel->region.body) {
-      if (const auto* apply = stmt.as<loops::Apply>()) add(apply->op);
-      const auto* reduce = stmt.as<loops::Reduce>();
-      if (!reduce) continue;
-      const ReductionForm& of = form(reduce->reduction);
-      for (const ScalarStatements* statements : {&of.start, &of.lift, &of.merge, &of.finish})
-        for (const ScalarStatements::Step& step : statements->steps()) add(step.op);
-    }
-  }
+  for (const plan::Kernel* kernel : kernels)
+    visit_ops(*kernel, [&](ScalarOp op, DType) {
+      if (info(op).registered) ops.insert(op);
+    });
   return ops;
 }
 

@@ -6,8 +6,9 @@
 
 namespace cxxinductor::codegen {
 
-std::vector<StatementValue> emit_statements(const ScalarStatements& statements, std::vector<StatementValue> inputs, DType operand, std::string_view prefix,
-                                            const StatementSpelling& spelling, TextWriter& out) {
+std::string statement_lines(const ScalarStatements& statements, std::vector<StatementValue> inputs, DType operand, const StatementSpelling& spelling,
+                            const std::function<void(const std::vector<StatementValue>& results, TextWriter& out)>& use) {
+  TextWriter out;
   CXXI_CHECK(inputs.size() == statements.input_count(), "statements of {} inputs, found {}", statements.input_count(), inputs.size());
   std::vector<StatementValue> values = std::move(inputs);
   for (const ScalarStatements::Step& step : statements.steps()) {
@@ -20,19 +21,33 @@ std::vector<StatementValue> emit_statements(const ScalarStatements& statements, 
     std::vector<std::string> operands;
     for (size_t value : step.operands) operands.push_back(values[value].text);
     const DType from = values[step.operands.at(op.rule == TypeRule::Select ? 1 : 0)].dtype;
-    const std::string name = fmt::format("{}{}", prefix, values.size());
+    const std::string name = fmt::format("n{}", values.size());
     out.line("const {} {} = {};", spelling.variable(dtype), name, spelling.apply(op, from, dtype, operands));
     values.push_back({name, dtype});
   }
   std::vector<StatementValue> results;
   for (size_t value : statements.results()) results.push_back(values[value]);
-  return results;
+  use(results, out);
+  return std::move(out).take();
 }
 
 std::vector<StatementValue> component_values(std::span<const TypedName> components, DType operand, std::string_view prefix) {
   std::vector<StatementValue> values;
   for (const TypedName& component : components) values.push_back({fmt::format("{}{}", prefix, component.name), component.dtype(operand)});
   return values;
+}
+
+void visit_ops(const plan::Kernel& kernel, const std::function<void(ScalarOp op, DType dtype)>& visit) {
+  for (const loops::Stmt& stmt : kernel.region.body) {
+    if (const auto* apply = stmt.as<loops::Apply>()) visit(apply->op, stmt.dtype);
+    const auto* reduce = stmt.as<loops::Reduce>();
+    if (!reduce) continue;
+    const ReductionForm& of = form(reduce->reduction);
+    const DType operand = compute_type(kernel.region.body[reduce->operand].dtype);
+    for (const ScalarStatements* statements : {&of.start, &of.lift, &of.merge, &of.finish})
+      for (const ScalarStatements::Step& step : statements->steps())
+        if (step.literal == ScalarStatements::Literal::None) visit(step.op, step.type.value_or(operand));
+  }
 }
 
 }  // namespace cxxinductor::codegen

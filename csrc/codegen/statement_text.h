@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/plan/plan.h"
 #include "ir/scalar_statements.h"
 #include "support/text_writer.h"
 
@@ -23,11 +24,14 @@ struct StatementValue {
   DType dtype = DType::F32;
 };
 
-// A line per step, which declares a value named after `prefix` and the step's number; the results. `inputs` are texts of the inputs.
-std::vector<StatementValue> emit_statements(const ScalarStatements& statements, std::vector<StatementValue> inputs, DType operand, std::string_view prefix,
-                                            const StatementSpelling& spelling, TextWriter& out);
+// Lines of the steps, each of which declares a value, and those that `use` writes for the results. `inputs` are texts of the inputs.
+std::string statement_lines(const ScalarStatements& statements, std::vector<StatementValue> inputs, DType operand, const StatementSpelling& spelling,
+                            const std::function<void(const std::vector<StatementValue>& results, TextWriter& out)>& use);
 
 // Inputs that stand for the components of a state: `prefix` and the component's name.
 std::vector<StatementValue> component_values(std::span<const TypedName> components, DType operand, std::string_view prefix);
+
+// Ops that a kernel applies, and those of the statements of its reductions, with the dtypes of their results.
+void visit_ops(const plan::Kernel& kernel, const std::function<void(ScalarOp op, DType dtype)>& visit);
 
 }  // namespace cxxinductor::codegen

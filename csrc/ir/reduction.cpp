@@ -100,6 +100,8 @@ const ReductionInfo& info(Reduction reduction) {
   return index < rows.size() ? rows[index] : registered_reduction(index - rows.size());
 }
 
+bool is_registered(Reduction reduction) { return static_cast<size_t>(reduction) >= rows.size(); }
+
 const ReductionForm& form(Reduction reduction) {
   static constinit MadeOnce<std::array<ReductionForm, rows.size()>, ForkLock::Leaf> forms;
   const size_t index = static_cast<size_t>(reduction);

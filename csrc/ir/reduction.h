@@ -44,7 +44,7 @@ struct ReductionInfo {
   bool has_empty_value = false;        // the result over no elements is a value that eager has too
   Partials partials = Partials::None;  // of a state; folds are Partials::Fold
   // Structs of kernels_templates/ that hold the state: cuda/reduce.cuh, {T} is the operand's compute type; cpu/reduce.h, over dtype and lanes. Empty:
-  // the struct is generated from the statements (codegen/cuda/reduction_state.h, codegen/cpu/reduction_state.h).
+  // the struct is generated from the statements (codegen/cuda/reduction_state.cpp, codegen/cpu/reduction_state.cpp).
   std::string_view cuda{};
   std::string_view cpu{};
   // The results by their definition, over all elements in order: what tests compare the statements and kernels with.
@@ -53,6 +53,7 @@ struct ReductionInfo {
 };
 
 const ReductionInfo& info(Reduction reduction);
+bool is_registered(Reduction reduction);
 const ReductionForm& form(Reduction reduction);
 std::span<const ReductionInfo> reduction_rows();  // of reductions.def, in the order of the enum
 ReductionForm parse_form(const ReductionInfo& row);  // UserError where the row's text is not valid

@@ -1,5 +1,5 @@
 // Kernel families: how regions become kernels of one shape (ir/plan/mapping.h). A family is one algorithm, of threads in blocks or of loops over
-// vectors. It says which regions it computes and maps them; the shape states what a mapping means, and an emitter of codegen/ writes its text.
+// vectors. It says which regions it computes, maps them and fills its template; the shape states what a mapping means.
 //
 // How to add one: docs/howto/kernel_family.md.
 #pragma once
@@ -10,6 +10,7 @@
 
 #include "ir/plan/plan.h"
 #include "ir/target.h"
+#include "kernels/instance.h"
 #include "kernels/region/flat_region.h"
 #include "kernels/region/segments.h"
 
@@ -40,10 +41,15 @@ struct KernelFamily {
   void (*describe_accesses)(plan::Kernel& kernel, const FlatRegion& flat, const Target& target) = nullptr;
   // Launch::grid_x. Null: units of the mapping.
   sym::Expr (*grid)(const FlatRegion& flat, const plan::Mapping& mapping, const Target& target) = nullptr;
+  // What stands in the family's template for a kernel of its shape.
+  Instance (*instantiate)(const plan::Kernel& kernel, plan::Variant variant) = nullptr;
 };
 
 // In the order in which they are asked (families.def). The last one of either kind accepts everything.
 std::span<const KernelFamily* const> families();
+
+// The family of a kernel's shape.
+const KernelFamily& family_of(const plan::Mapping& mapping);
 
 // Arranges the region for the first family that has a form for it, and notes the family in the region; nothing where none has.
 void arrange(FlatRegion& flat, const Target& target);

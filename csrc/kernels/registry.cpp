@@ -14,7 +14,7 @@ const std::array all{
 #undef FAMILY
 };
 
-const KernelFamily& family_of(const FlatRegion& flat, const Target& target) {
+const KernelFamily& family_for(const FlatRegion& flat, const Target& target) {
   if (flat.arranged_for) return *flat.arranged_for;
   for (const KernelFamily* family : all)
     if (family->simt == is_simt(target) && family->accepts && family->accepts(flat, target)) return *family;
@@ -22,7 +22,7 @@ const KernelFamily& family_of(const FlatRegion& flat, const Target& target) {
 }
 
 MappedRegion map_by_family(const FlatRegion& flat, const Target& target) {
-  const KernelFamily& family = family_of(flat, target);
+  const KernelFamily& family = family_for(flat, target);
   MappedRegion mapped = family.map(flat, target);
   const loops::VarId v = vector_variable(mapped.mapping);
   mapped.mapping.vector_tail = v.valid() && !prove_divides(mapped.mapping.vector_width, flat.extent(v), flat.assumptions);
@@ -33,6 +33,13 @@ MappedRegion map_by_family(const FlatRegion& flat, const Target& target) {
 }  // namespace
 
 std::span<const KernelFamily* const> families() { return all; }
+
+const KernelFamily& family_of(const plan::Mapping& mapping) {
+  const std::string_view keyword = std::visit([](const auto& shape) { return shape.keyword; }, mapping.shape);
+  for (const KernelFamily* family : all)
+    if (family->name == keyword) return *family;
+  throw_internal("no family makes kernels of shape {}", keyword);
+}
 
 void arrange(FlatRegion& flat, const Target& target) {
   for (const KernelFamily* family : all) {

@@ -1,10 +1,11 @@
-// A product with its prologues and its epilogue; the text between marks is an example. Follows matmul.cuh in a unit.
+// A product with its prologues and its epilogue. Follows matmul.cuh in a unit.
+#include "cuda/launch_table.cuh"
 extern "C" __global__ void __launch_bounds__(/*{{threads*/ 128 /*}}*/) /*{{name*/ cxxi_example /*}}*/(
-    /*{{parameters*/ const cxxi_bf16* __restrict__ p0, const cxxi_bf16* __restrict__ p1, cxxi_bf16* __restrict__ p2 /*}}*/) {
-  /*{{symbols*/ typedef int cxxi_index; typedef unsigned int cxxi_uint; /*}}*/
-  using Factor = /*{{factor*/ cxxi_bf16 /*}}*/;
-  using Kept = /*{{kept*/ cxxi_bf16 /*}}*/;
-  using Tile = /*{{tile*/ cxxi_matmul<Factor, 64, 64, 64, 2, 2, 3, true, true> /*}}*/;
+    /*{{parameters*/ const cxxi_bf16* __restrict__ p0, const cxxi_bf16* __restrict__ p1, cxxi_bf16* __restrict__ p2, const cxxi_table_example cxxi_table /*}}*/) {
+#include "cuda/arguments.cuh"
+  using Factor = /*{{factor_type*/ cxxi_bf16 /*}}*/;
+  using Kept = /*{{kept_type*/ cxxi_bf16 /*}}*/;
+  using Tile = cxxi_matmul<Factor, /*{{tile_m*/ 64 /*}}*/, /*{{tile_n*/ 64 /*}}*/, /*{{tile_k*/ 64 /*}}*/, /*{{warps*/ 2 /*}}*/, /*{{warps_n*/ 2 /*}}*/, /*{{stages*/ 3 /*}}*/, /*{{left_along_k*/ true /*}}*/, /*{{right_along_k*/ true /*}}*/>;
   constexpr int pitch = Tile::tile_n + /*{{padding*/ 8 /*}}*/, width = /*{{width*/ 8 /*}}*/;
   CXXI_DYNAMIC_SHARED(cxxi_shared);
   const cxxi_index cxxi_rows = /*{{rows*/ 512 /*}}*/, cxxi_columns = /*{{columns*/ 512 /*}}*/;
@@ -17,10 +18,20 @@ extern "C" __global__ void __launch_bounds__(/*{{threads*/ 128 /*}}*/) /*{{name*
                                           cxxi_tiles_n, cxxi_tile_m, cxxi_tile_n);
   const cxxi_index cxxi_m = cxxi_index(cxxi_tile_m) * Tile::tile_m, cxxi_n = cxxi_index(cxxi_tile_n) * Tile::tile_n;
   /*{{batch*/ /*}}*/
-  const auto cxxi_left =
-      /*{{left*/ cxxi_stored_factor<Factor, cxxi_index, true>{p0, 256, cxxi_rows, cxxi_depth} /*}}*/;
-  const auto cxxi_right =
-      /*{{right*/ cxxi_stored_factor<Factor, cxxi_index, true>{p1, 256, cxxi_columns, cxxi_depth} /*}}*/;
+  /*{{for factors*/
+  /*{{for stored*/
+  const auto /*{{factor*/ cxxi_left /*}}*/ = cxxi_stored_factor<Factor, cxxi_index, /*{{vectorized*/ true /*}}*/>{/*{{p*/ p0 /*}}*/ + /*{{start*/ 0 /*}}*/, /*{{stride*/ 256 /*}}*/, /*{{outer*/ cxxi_rows /*}}*/, /*{{inner*/ cxxi_depth /*}}*/};
+  /*}}*/
+  /*{{for computed*/
+  const auto /*{{factor*/ cxxi_right /*}}*/ = cxxi_compute_factor<Factor, cxxi_index>([&](const cxxi_index /*{{x_outer*/ x_i1 /*}}*/, const cxxi_index /*{{x_inner*/ x_r0 /*}}*/, const int cxxi_lanes) {
+    /*{{steps*/ Factor l1[8]; for (int e = 0; e < 8; ++e) l1[e] = e < cxxi_lanes ? p1[x_i1 * 256 + x_r0 + e] : Factor{}; /*}}*/
+    cxxi_group<Factor, /*{{width*/ 8 /*}}*/> cxxi_made = {};
+#pragma unroll
+    for (int e = 0; e < /*{{width*/ 8 /*}}*/; ++e) cxxi_made.set(e, /*{{value*/ l1 /*}}*/[e]);
+    return cxxi_made;
+  }, /*{{outer*/ cxxi_columns /*}}*/, /*{{inner*/ cxxi_depth /*}}*/);
+  /*}}*/
+  /*}}*/
   {
     Tile cxxi_tile;
     cxxi_tile.run(reinterpret_cast<Factor*>(cxxi_shared), cxxi_left, cxxi_right, cxxi_m, cxxi_n, cxxi_depth);
@@ -33,6 +44,7 @@ extern "C" __global__ void __launch_bounds__(/*{{threads*/ 128 /*}}*/) /*{{name*
     const cxxi_index /*{{m*/ x_i0 /*}}*/ = cxxi_m + cxxi_row, /*{{n*/ x_i1 /*}}*/ = cxxi_n + cxxi_column;
     if (cxxi_m + cxxi_row < cxxi_rows && cxxi_n + cxxi_column < cxxi_columns) {
       const cxxi_group<Kept, width> /*{{sums*/ g5 /*}}*/ = cxxi_load_group<width, true>(cxxi_kept + cxxi_row * pitch + cxxi_column);
+      /*{{lanes*/ /*}}*/
       /*{{epilogue*/ cxxi_store_group<width, true>(p2 + (x_i0 * 512 + x_i1), g5); /*}}*/
     }
   }

@@ -1,28 +1,38 @@
-// A product by warp groups with its prologues and its epilogue; the text between marks is an example. Follows warpgroup_matmul.cuh in a
-// unit.
+// A product by warp groups with its prologues and its epilogue. Follows warpgroup_matmul.cuh in a unit.
+#include "cuda/launch_table.cuh"
 extern "C" __global__ void __launch_bounds__(/*{{threads*/ 256 /*}}*/) /*{{name*/ cxxi_example /*}}*/(
-    /*{{parameters*/ const cxxi_bf16* __restrict__ p0, const cxxi_bf16* __restrict__ p1, cxxi_bf16* __restrict__ p2 /*}}*/) {
-  /*{{symbols*/ typedef int cxxi_index; typedef unsigned int cxxi_uint; /*}}*/
-  using Factor = /*{{factor*/ cxxi_bf16 /*}}*/;
-  using Kept = /*{{kept*/ cxxi_bf16 /*}}*/;
-  using Tile = /*{{tile*/ cxxi_warpgroup_matmul<Factor, 128, 256, 64, 2, 4, true, true> /*}}*/;
+    /*{{parameters*/ const cxxi_bf16* __restrict__ p0, const cxxi_bf16* __restrict__ p1, cxxi_bf16* __restrict__ p2, const cxxi_table_example cxxi_table /*}}*/) {
+#include "cuda/arguments.cuh"
+  using Factor = /*{{factor_type*/ cxxi_bf16 /*}}*/;
+  using Kept = /*{{kept_type*/ cxxi_bf16 /*}}*/;
+  using Tile = cxxi_warpgroup_matmul<Factor, /*{{tile_m*/ 128 /*}}*/, /*{{tile_n*/ 256 /*}}*/, /*{{tile_k*/ 64 /*}}*/, /*{{warps*/ 2 /*}}*/, /*{{stages*/ 4 /*}}*/, /*{{left_along_k*/ true /*}}*/, /*{{right_along_k*/ true /*}}*/>;
   using Parts = cxxi_sum_parts<Tile, Kept>;
   constexpr int width = /*{{width*/ 8 /*}}*/, groups = Parts::columns / width;
   CXXI_DYNAMIC_SHARED(cxxi_shared);
   Factor* const cxxi_stages = reinterpret_cast<Factor*>(cxxi_shared);
   const cxxi_index cxxi_rows = /*{{rows*/ 512 /*}}*/, cxxi_columns = /*{{columns*/ 512 /*}}*/;
   const cxxi_index cxxi_depth = /*{{depth*/ 256 /*}}*/;
-  const cxxi_uint cxxi_problems = /*{{problems*/ 1 /*}}*/;
+  const cxxi_uint cxxi_problems = /*{{for alone*/1/*}}*//*{{for batch_extents*//*{{for further*/ * /*}}*/cxxi_uint(/*{{extent*/ 3 /*}}*/)/*}}*/;
   cxxi_tile_cursor<Tile, /*{{band*/ 8 /*}}*/, cxxi_index, cxxi_uint> cxxi_at(cxxi_rows, cxxi_columns, cxxi_problems), cxxi_ahead = cxxi_at;
   cxxi_index cxxi_next_k = 0;  // of the tile ahead
   const auto cxxi_fill_next = [&](Factor* stage) {
     if (!cxxi_ahead.more()) return;
     const cxxi_uint cxxi_problem = cxxi_ahead.problem;
     /*{{batch*/ /*}}*/
-    const auto cxxi_left =
-        /*{{left*/ cxxi_stored_factor<Factor, cxxi_index, true>{p0, 256, cxxi_rows, cxxi_depth} /*}}*/;
-    const auto cxxi_right =
-        /*{{right*/ cxxi_stored_factor<Factor, cxxi_index, true>{p1, 256, cxxi_columns, cxxi_depth} /*}}*/;
+    /*{{for factors*/
+    /*{{for stored*/
+    const auto /*{{factor*/ cxxi_left /*}}*/ = cxxi_stored_factor<Factor, cxxi_index, /*{{vectorized*/ true /*}}*/>{/*{{p*/ p0 /*}}*/ + /*{{start*/ 0 /*}}*/, /*{{stride*/ 256 /*}}*/, /*{{outer*/ cxxi_rows /*}}*/, /*{{inner*/ cxxi_depth /*}}*/};
+    /*}}*/
+    /*{{for computed*/
+    const auto /*{{factor*/ cxxi_right /*}}*/ = cxxi_compute_factor<Factor, cxxi_index>([&](const cxxi_index /*{{x_outer*/ x_i1 /*}}*/, const cxxi_index /*{{x_inner*/ x_r0 /*}}*/, const int cxxi_lanes) {
+      /*{{steps*/ Factor l1[8]; for (int e = 0; e < 8; ++e) l1[e] = e < cxxi_lanes ? p1[x_i1 * 256 + x_r0 + e] : Factor{}; /*}}*/
+      cxxi_group<Factor, /*{{width*/ 8 /*}}*/> cxxi_made = {};
+#pragma unroll
+      for (int e = 0; e < /*{{width*/ 8 /*}}*/; ++e) cxxi_made.set(e, /*{{value*/ l1 /*}}*/[e]);
+      return cxxi_made;
+    }, /*{{outer*/ cxxi_columns /*}}*/, /*{{inner*/ cxxi_depth /*}}*/);
+    /*}}*/
+    /*}}*/
     Tile::fill(stage, cxxi_left, cxxi_right, cxxi_ahead.m, cxxi_ahead.n, cxxi_next_k);
     cxxi_next_k += Tile::tile_k;
     if (cxxi_next_k < cxxi_depth) return;
@@ -44,6 +54,7 @@ extern "C" __global__ void __launch_bounds__(/*{{threads*/ 256 /*}}*/) /*{{name*
         const cxxi_index /*{{n*/ x_i1 /*}}*/ = cxxi_at.n + Parts::column_of(part) + cxxi_column;
         if (/*{{m*/ x_i0 /*}}*/ < cxxi_rows && /*{{n*/ x_i1 /*}}*/ < cxxi_columns) {
           const cxxi_group<Kept, width> /*{{sums*/ g5 /*}}*/ = cxxi_load_group<width, true>(cxxi_kept + cxxi_row * Parts::pitch + cxxi_column);
+          /*{{lanes*/ /*}}*/
           /*{{epilogue*/ cxxi_store_group<width, true>(p2 + (x_i0 * 512 + x_i1), g5); /*}}*/
         }
       }

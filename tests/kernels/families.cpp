@@ -182,6 +182,23 @@ TEST_CASE("each kernel family computes its programs as the interpreter does", "[
   }
 }
 
+TEST_CASE("each kernel family's instance fills its template, in each variant", "[cuda][cpu]") {
+  for (const kernels::KernelFamily* family : kernels::families()) {
+    REQUIRE(family->instantiate);
+    for (const Sample& sample : samples_of(family->name)) {
+      const Target target = family->simt ? gpu_target() : machine_target();
+      const plan::Plan plan = schedule::test::make_plan(loops::parse(on_device(sample.text, family->simt ? "cuda:0" : "cpu")), target, Options());
+      for (const plan::Kernel& kernel : plan.kernels) {
+        INFO(plan::print(kernel));
+        CHECK_FALSE(kernels::instantiate(kernel, {}).values.empty());
+        if (!family->simt) CHECK_NOTHROW(codegen::emit_cpu({&kernel}, target, plan.origins));
+        for (const bool vectorized : {false, true})
+          if (family->simt) CHECK_NOTHROW(codegen::emit_cuda({&kernel}, {vectorized, !vectorized}, plan.origins));
+      }
+    }
+  }
+}
+
 TEST_CASE("NVRTC compiles each kernel family's programs without a warning", "[cuda][nvrtc]") {
   const std::unique_ptr<targets::Nvrtc> nvrtc = targets::find_nvrtc();
   if (!nvrtc) return;

@@ -16,7 +16,7 @@ class TargetProgram {
  public:
   TargetProgram(const loops::Program& program, targets::RegisteredRuntime& runtime) {
     const Target target = runtime.describe(0);
-    plan::Plan plan = schedule::make_plan(program, target, Options());
+    plan::Plan plan = schedule::test::make_plan(program, target, Options());
     auto provider = runtime.make_provider({}, target, {pool_, nullptr, options_, host}, {}, {});
     provider->prepare(plan);
     executable = std::make_unique<runtime::Executable>(std::move(plan), std::move(provider), host);

@@ -1,7 +1,7 @@
-#include "codegen/cpu/body_printer.h"
-
+// Bodies: a spelling of each kind of step.
 #include <algorithm>
 
+#include "codegen/cpu/cpu_text.h"
 #include "codegen/cpu/spelling.h"
 #include "codegen/spelling.h"
 #include "support/error.h"
@@ -15,30 +15,184 @@ using kernels::Where;
 
 class BodyPrinter {
  public:
-  BodyPrinter(CpuText& text, const Slot& slot, std::string_view leave)
-      : text_(text), kernel_(text.kernel), slot_(slot), leave_(leave), strip_(is_columns(text.kernel.mapping)), out_(text.out) {}
+  BodyPrinter(const CpuText& text, const kernels::Steps& steps)
+      : text_(text), kernel_(text.kernel), slot_(steps.slot), in_lambda_(steps.in_lambda), strip_(is_columns(text.kernel.mapping)) {}
 
-  void print(const Step& step);
+  std::string print(const std::vector<Step>& steps) && {
+    for (const Step& step : steps) print(step);
+    if (marked_ && in_lambda_) out_.line("#line 1 \"{}\"", kernel_.name);
+    return std::move(out_).take();
+  }
 
  private:
-  std::string loaded(StmtId id, const loops::Load& load, Where from) const;
-  std::string computed(StmtId id) const;
-  std::string positions(StmtId id, const loops::Index& index) const;
-  std::string applied(StmtId id, const loops::Apply& apply) const;
-  // From an array or the states of an earlier segment.
-  std::string brought(StmtId id, Where from) const;
-  std::string array_entry(Where where) const;  // of this fragment
-  void store(StmtId id, const std::string& condition);
-  std::string stored(StmtId id, const loops::Store& store) const;
-  void check(StmtId id, const std::string& condition);
-  void update(StmtId id, const std::string& condition);
+  void print(const Step& step) {
+    const StmtId id = step.stmt;
+    switch (step.kind) {
+      case Step::Kind::Bring:
+        return assign(id, brought(id, step.where));
+      case Step::Kind::Load:
+        begin_origin(stmt(id));
+        return assign(id, loaded(id, *stmt(id).as<loops::Load>(), step.where));
+      case Step::Kind::Compute:
+        begin_origin(stmt(id));
+        return assign(id, computed(id));
+      case Step::Kind::Keep:
+        return out_.line("cxxi::store<{}, {}>(w{} + ({}), {});", tag(id), width(id), id.index(), array_entry(step.where), value_name(id));
+      case Step::Kind::Store:
+        begin_origin(stmt(id));
+        return store(id, once(step.guard));
+      case Step::Kind::Check:
+        begin_origin(stmt(id));
+        return check(id, once(step.guard));
+      case Step::Kind::Update:
+        begin_origin(stmt(id));
+        return update(id, once(step.guard));
+      case Step::Kind::LoadStates:
+      case Step::Kind::StoreStates:
+      case Step::Kind::LoadGroup:
+      case Step::Kind::Reserve:
+      case Step::Kind::BeginLanes:
+      case Step::Kind::EndLanes:
+      case Step::Kind::Fill:
+      case Step::Kind::Divide:
+      case Step::Kind::StoreGroup:
+      case Step::Kind::UpdateGroup:
+        break;
+    }
+    throw_internal("kernel {}: a body of vectors has no loop over lanes", kernel_.name);
+  }
 
-  void begin_origin(const loops::Stmt& s);
+  void begin_origin(const loops::Stmt& s) {
+    if (!s.origin.valid() || !text_.origins.contains(s.origin)) return;
+    const Origin& origin = text_.origins[s.origin];
+    if (!origin.call.empty() || !origin.module.empty()) out_.line("// {} {}", one_line(origin.call), one_line(origin.module));
+    if (origin.file.empty()) return;
+    out_.line("#line {} \"{}\"", std::max(origin.line, 1), one_line(origin.file));
+    marked_ = true;
+  }
+
   // "x_i0 == 0 && ...": where it happens once; empty: everywhere.
-  std::string once(const kernels::Guard& guard) const;
-  bool consecutive(StmtId id) const;  // the offset grows by one along the vector variable
-  bool follows_lanes(sym::Expr e) const;  // reads a value with lanes
-  std::string offset_lambda(StmtId id) const;
+  std::string once(const kernels::Guard& guard) const {
+    std::string text;
+    for (VarId v : guard.once) text += fmt::format("{}{} == 0", text.empty() ? "" : " && ", text_.variable(v));
+    return text;
+  }
+
+  // ---- Values ---------------------------------------------------------------------------------------------------
+
+  // Of this fragment.
+  std::string array_entry(Where where) const {
+    return where == Where::Columns ? text_.variable(slot_.vector_var) + " - cxxi_strip" : "cxxi_element";
+  }
+
+  // From an array or the states of an earlier segment.
+  std::string brought(StmtId id, Where from) const {
+    if (from == Where::Columns) return fmt::format("cxxi::load<{}, {}>(w{} + ({}))", tag(id), width(id), id.index(), array_entry(from));
+    if (from != Where::States) return fmt::format("cxxi::load<{}, {}>(w{} + {})", tag(id), width(id), id.index(), array_entry(from));
+    const auto* project = stmt(id).as<loops::Project>();
+    const StmtId state = project ? project->of : id;
+    const std::string value = fmt::format("r{}.template at<L>(cxxi_group).template result<{}>()", state.index(), project ? project->result : 0);
+    return lanes(id) ? value : fmt::format("cxxi::lane({}, 0)", value);
+  }
+
+  // Does it read a value with lanes?
+  bool follows_lanes(sym::Expr e) const {
+    for (sym::Expr symbol : e.free_symbols())
+      if (const StmtId source = loops::statement_of_symbol(symbol.name()); source.valid() && lanes(source)) return true;
+    return false;
+  }
+
+  std::string offset_lambda(StmtId id) const {
+    return fmt::format("[&](int cxxi_lane) -> index {{ return {}; }}", text_.lane_expression(kernel_.offsets[id], slot_, "cxxi_lane"));
+  }
+
+  // Does the offset grow by one along the vector variable?
+  bool consecutive(StmtId id) const {
+    if (!slot_.vector_var.valid()) return false;
+    sym::Expr coefficient, rest;
+    if (!sym::split_linear(kernel_.offsets[id], kernel_.region.symbol(slot_.vector_var), &coefficient, &rest)) return false;
+    return !follows_lanes(rest) && coefficient.is_constant(1);
+  }
+
+  std::string loaded(StmtId id, const loops::Load& load, Where from) const {
+    if (from != Where::Memory) return brought(id, from);
+    const std::string base = fmt::format("p{}", load.buffer.index());
+    const bool direct = !lanes(id) || kernel_.access[id] == plan::AccessKind::Vector;
+    if (!load.mask.valid()) {
+      if (direct) return fmt::format("cxxi::load<{}, {}>({} + {})", tag(id), width(id), base, text_.expression(kernel_.offsets[id]));
+      return fmt::format("cxxi::gather<{}, {}>({}, {})", tag(id), width(id), base, offset_lambda(id));
+    }
+    const bool wide = lanes(id) && (direct || consecutive(id));
+    return fmt::format("cxxi::{}<{}, {}>({}, {}, {}, {})", wide ? "load_masked" : "gather_masked", tag(id), width(id), value_name(load.mask), base,
+                       offset_lambda(id), cpu_literal(load.other));
+  }
+
+  std::string computed(StmtId id) const {
+    const loops::Stmt& s = stmt(id);
+    if (const auto* constant = s.as<loops::Constant>()) return cpu_literal(constant->value);
+    if (const auto* index = s.as<loops::Index>()) return positions(id, *index);
+    if (const auto* apply = s.as<loops::Apply>()) return applied(id, *apply);
+    const auto& project = *s.as<loops::Project>();
+    return strip_ ? brought(id, Where::States) : fmt::format("t{}.template result<{}>()", project.of.index(), project.result);
+  }
+
+  std::string positions(StmtId id, const loops::Index& index) const {
+    if (!lanes(id)) return first_lane(index);
+    sym::Expr coefficient, rest;
+    if (sym::split_linear(index.value, kernel_.region.symbol(slot_.vector_var), &coefficient, &rest) && !follows_lanes(index.value))
+      return fmt::format("cxxi::iota<L>({}, {})", text_.expression(index.value), text_.expression(coefficient));
+    return fmt::format("cxxi::by_lane<long long, L>([&](int cxxi_lane) -> index {{ return {}; }})",
+                       text_.lane_expression(index.value, slot_, "cxxi_lane"));
+  }
+
+  std::string applied(StmtId id, const loops::Apply& apply) const {
+    std::vector<std::string> operands;
+    for (StmtId operand : apply.operands) {
+      const auto* index = stmt(operand).as<loops::Index>();
+      operands.push_back(index && slot_.uniform.stmts.contains(id) ? first_lane(*index) : value_name(operand));
+    }
+    return cpu_apply(info(apply.op), stmt(apply.operands.at(0)).dtype, stmt(id).dtype, width(id), operands);
+  }
+
+  // ---- Effects --------------------------------------------------------------------------------------------------
+
+  void store(StmtId id, const std::string& condition) {
+    out_.line("{}{}", condition.empty() ? "" : "if (" + condition + ") ", stored(id, *stmt(id).as<loops::Store>()));
+  }
+
+  std::string stored(StmtId id, const loops::Store& store) const {
+    const std::string base = fmt::format("p{}", store.buffer.index()), value = value_name(store.value);
+    if (const auto op = op_of(store.combine)) {
+      const DType compute = compute_type(stmt(id).dtype);
+      const std::string_view type = cpu_compute_type(compute);
+      return fmt::format("cxxi::combine<{}, {}, {}>({}, {}, {}, {}, []({} a, {} b) {{ return {}; }});", tag(id), cpu_dtype_tag(compute), width(id),
+                         store.mask.valid() ? value_name(store.mask) : "true", base, offset_lambda(id), value, type, type,
+                         cpu_expression(info(*op), compute));
+    }
+    if (store.mask.valid() && lanes(store.mask))
+      return fmt::format("cxxi::scatter_masked<{}, {}>({}, {}, {}, {});", tag(id), width(id), value_name(store.mask), base, offset_lambda(id), value);
+    const std::string condition = store.mask.valid() ? fmt::format("if ({}) ", value_name(store.mask)) : "";
+    if (!lanes(id) || kernel_.access[id] == plan::AccessKind::Vector)
+      return fmt::format("{}cxxi::store<{}, {}>({} + {}, {});", condition, tag(id), width(id), base, text_.expression(kernel_.offsets[id]), value);
+    return fmt::format("{}cxxi::scatter<{}, {}>({}, {}, {});", condition, tag(id), width(id), base, offset_lambda(id), value);
+  }
+
+  void check(StmtId id, const std::string& condition) {
+    const auto& check = *stmt(id).as<loops::Check>();
+    out_.line("if ({}{}!cxxi::within({}, {}, cxxi_record, {})) {};", condition, condition.empty() ? "" : " && ", value_name(check.index),
+              text_.expression(check.bound), id.index(), in_lambda_ ? "return false" : "return");
+  }
+
+  void update(StmtId id, const std::string& condition) {
+    const auto& reduce = *stmt(id).as<loops::Reduce>();
+    const std::string when = condition.empty() ? "" : "if (" + condition + ") ", value = value_name(reduce.operand);
+    if (strip_) return out_.line("{}r{}.template at<L>(cxxi_group).update({}, cxxi_element);", when, id.index(), value);
+    const std::string_view position = !form(reduce.reduction).takes_index() ? "0"
+                                      : kernel_.always_index32              ? "cxxi::iota<L, int>(cxxi_element, 1)"
+                                                                            : "cxxi::iota<L>(cxxi_element, 1)";
+    out_.line("{}r{}.template at<L, decltype(cxxi_set)::value>().update({}, {});", when, id.index(), value, position);
+  }
+
   std::string first_lane(const loops::Index& index) const { return fmt::format("static_cast<index>({})", text_.expression(index.value)); }
 
   const loops::Stmt& stmt(StmtId id) const { return kernel_.region.body[id]; }
@@ -47,182 +201,17 @@ class BodyPrinter {
   std::string tag(StmtId id) const { return cpu_dtype_tag(stmt(id).dtype); }
   void assign(StmtId id, const std::string& value) { out_.line("const auto {} = {};", value_name(id), value); }
 
-  CpuText& text_;
+  const CpuText& text_;
   const plan::Kernel& kernel_;
   const Slot& slot_;
-  const std::string_view leave_;
+  const bool in_lambda_;
   const bool strip_;  // reduction states and Row values are arrays over a strip
-  TextWriter& out_;
+  TextWriter out_;
+  bool marked_ = false;  // a #line is in force
 };
-
-void BodyPrinter::print(const Step& step) {
-  const StmtId id = step.stmt;
-  switch (step.kind) {
-    case Step::Kind::Bring:
-      return assign(id, brought(id, step.where));
-    case Step::Kind::Load:
-      begin_origin(stmt(id));
-      return assign(id, loaded(id, *stmt(id).as<loops::Load>(), step.where));
-    case Step::Kind::Compute:
-      begin_origin(stmt(id));
-      return assign(id, computed(id));
-    case Step::Kind::Keep:
-      return out_.line("cxxi::store<{}, {}>(w{} + ({}), {});", tag(id), width(id), id.index(), array_entry(step.where), value_name(id));
-    case Step::Kind::Store:
-      begin_origin(stmt(id));
-      return store(id, once(step.guard));
-    case Step::Kind::Check:
-      begin_origin(stmt(id));
-      return check(id, once(step.guard));
-    case Step::Kind::Update:
-      begin_origin(stmt(id));
-      return update(id, once(step.guard));
-    case Step::Kind::LoadStates:
-    case Step::Kind::StoreStates:
-    case Step::Kind::LoadGroup:
-    case Step::Kind::Reserve:
-    case Step::Kind::BeginLanes:
-    case Step::Kind::EndLanes:
-    case Step::Kind::Fill:
-    case Step::Kind::Divide:
-    case Step::Kind::StoreGroup:
-    case Step::Kind::UpdateGroup:
-      break;
-  }
-  throw_internal("kernel {}: a body of vectors has no loop over lanes", kernel_.name);
-}
-
-void BodyPrinter::begin_origin(const loops::Stmt& s) {
-  if (!s.origin.valid() || !text_.origins.contains(s.origin)) return;
-  const Origin& origin = text_.origins[s.origin];
-  if (!origin.call.empty() || !origin.module.empty()) out_.line("// {} {}", one_line(origin.call), one_line(origin.module));
-  if (origin.file.empty()) return;
-  out_.line("#line {} \"{}\"", std::max(origin.line, 1), one_line(origin.file));
-  text_.marked = true;
-}
-
-std::string BodyPrinter::once(const kernels::Guard& guard) const {
-  std::string text;
-  for (VarId v : guard.once) text += fmt::format("{}{} == 0", text.empty() ? "" : " && ", text_.variable(v));
-  return text;
-}
-
-// ---- Values -----------------------------------------------------------------------------------------------------
-
-std::string BodyPrinter::array_entry(Where where) const {
-  return where == Where::Columns ? text_.variable(slot_.vector_var) + " - cxxi_strip" : "cxxi_element";
-}
-
-std::string BodyPrinter::brought(StmtId id, Where from) const {
-  if (from == Where::Columns) return fmt::format("cxxi::load<{}, {}>(w{} + ({}))", tag(id), width(id), id.index(), array_entry(from));
-  if (from != Where::States) return fmt::format("cxxi::load<{}, {}>(w{} + {})", tag(id), width(id), id.index(), array_entry(from));
-  const auto* project = stmt(id).as<loops::Project>();
-  const StmtId state = project ? project->of : id;
-  const std::string value = fmt::format("r{}.template at<L>(cxxi_group).template result<{}>()", state.index(), project ? project->result : 0);
-  return lanes(id) ? value : fmt::format("cxxi::lane({}, 0)", value);
-}
-
-bool BodyPrinter::follows_lanes(sym::Expr e) const {
-  for (sym::Expr symbol : e.free_symbols())
-    if (const StmtId source = loops::statement_of_symbol(symbol.name()); source.valid() && lanes(source)) return true;
-  return false;
-}
-
-std::string BodyPrinter::offset_lambda(StmtId id) const {
-  return fmt::format("[&](int cxxi_lane) -> index {{ return {}; }}", text_.lane_expression(kernel_.offsets[id], slot_, "cxxi_lane"));
-}
-
-bool BodyPrinter::consecutive(StmtId id) const {
-  if (!slot_.vector_var.valid()) return false;
-  sym::Expr coefficient, rest;
-  if (!sym::split_linear(kernel_.offsets[id], kernel_.region.symbol(slot_.vector_var), &coefficient, &rest)) return false;
-  return !follows_lanes(rest) && coefficient.is_constant(1);
-}
-
-std::string BodyPrinter::loaded(StmtId id, const loops::Load& load, Where from) const {
-  if (from != Where::Memory) return brought(id, from);
-  const std::string base = fmt::format("p{}", load.buffer.index());
-  const bool direct = !lanes(id) || kernel_.access[id] == plan::AccessKind::Vector;
-  if (!load.mask.valid()) {
-    if (direct) return fmt::format("cxxi::load<{}, {}>({} + {})", tag(id), width(id), base, text_.expression(kernel_.offsets[id]));
-    return fmt::format("cxxi::gather<{}, {}>({}, {})", tag(id), width(id), base, offset_lambda(id));
-  }
-  const bool wide = lanes(id) && (direct || consecutive(id));
-  return fmt::format("cxxi::{}<{}, {}>({}, {}, {}, {})", wide ? "load_masked" : "gather_masked", tag(id), width(id), value_name(load.mask), base,
-                     offset_lambda(id), cpu_literal(load.other));
-}
-
-std::string BodyPrinter::computed(StmtId id) const {
-  const loops::Stmt& s = stmt(id);
-  if (const auto* constant = s.as<loops::Constant>()) return cpu_literal(constant->value);
-  if (const auto* index = s.as<loops::Index>()) return positions(id, *index);
-  if (const auto* apply = s.as<loops::Apply>()) return applied(id, *apply);
-  const auto& project = *s.as<loops::Project>();
-  return strip_ ? brought(id, Where::States) : fmt::format("t{}.template result<{}>()", project.of.index(), project.result);
-}
-
-std::string BodyPrinter::positions(StmtId id, const loops::Index& index) const {
-  if (!lanes(id)) return first_lane(index);
-  sym::Expr coefficient, rest;
-  if (sym::split_linear(index.value, kernel_.region.symbol(slot_.vector_var), &coefficient, &rest) && !follows_lanes(index.value))
-    return fmt::format("cxxi::iota<L>({}, {})", text_.expression(index.value), text_.expression(coefficient));
-  return fmt::format("cxxi::by_lane<long long, L>([&](int cxxi_lane) -> index {{ return {}; }})",
-                     text_.lane_expression(index.value, slot_, "cxxi_lane"));
-}
-
-std::string BodyPrinter::applied(StmtId id, const loops::Apply& apply) const {
-  std::vector<std::string> operands;
-  for (StmtId operand : apply.operands) {
-    const auto* index = stmt(operand).as<loops::Index>();
-    operands.push_back(index && slot_.uniform.stmts.contains(id) ? first_lane(*index) : value_name(operand));
-  }
-  return cpu_apply(info(apply.op), stmt(apply.operands.at(0)).dtype, stmt(id).dtype, width(id), operands);
-}
-
-// ---- Effects ----------------------------------------------------------------------------------------------------
-
-void BodyPrinter::store(StmtId id, const std::string& condition) {
-  out_.line("{}{}", condition.empty() ? "" : "if (" + condition + ") ", stored(id, *stmt(id).as<loops::Store>()));
-}
-
-std::string BodyPrinter::stored(StmtId id, const loops::Store& store) const {
-  const std::string base = fmt::format("p{}", store.buffer.index()), value = value_name(store.value);
-  if (const auto op = op_of(store.combine)) {
-    const DType compute = compute_type(stmt(id).dtype);
-    const std::string_view type = cpu_compute_type(compute);
-    return fmt::format("cxxi::combine<{}, {}, {}>({}, {}, {}, {}, []({} a, {} b) {{ return {}; }});", tag(id), cpu_dtype_tag(compute), width(id),
-                       store.mask.valid() ? value_name(store.mask) : "true", base, offset_lambda(id), value, type, type,
-                       cpu_expression(info(*op), compute));
-  }
-  if (store.mask.valid() && lanes(store.mask))
-    return fmt::format("cxxi::scatter_masked<{}, {}>({}, {}, {}, {});", tag(id), width(id), value_name(store.mask), base, offset_lambda(id), value);
-  const std::string condition = store.mask.valid() ? fmt::format("if ({}) ", value_name(store.mask)) : "";
-  if (!lanes(id) || kernel_.access[id] == plan::AccessKind::Vector)
-    return fmt::format("{}cxxi::store<{}, {}>({} + {}, {});", condition, tag(id), width(id), base, text_.expression(kernel_.offsets[id]), value);
-  return fmt::format("{}cxxi::scatter<{}, {}>({}, {}, {});", condition, tag(id), width(id), base, offset_lambda(id), value);
-}
-
-void BodyPrinter::check(StmtId id, const std::string& condition) {
-  const auto& check = *stmt(id).as<loops::Check>();
-  out_.line("if ({}{}!cxxi::within({}, {}, cxxi_record, {})) {};", condition, condition.empty() ? "" : " && ", value_name(check.index),
-            text_.expression(check.bound), id.index(), leave_);
-}
-
-void BodyPrinter::update(StmtId id, const std::string& condition) {
-  const auto& reduce = *stmt(id).as<loops::Reduce>();
-  const std::string when = condition.empty() ? "" : "if (" + condition + ") ", value = value_name(reduce.operand);
-  if (strip_) return out_.line("{}r{}.template at<L>(cxxi_group).update({}, cxxi_element);", when, id.index(), value);
-  const std::string_view position = !form(reduce.reduction).takes_index() ? "0"
-                                    : kernel_.always_index32              ? "cxxi::iota<L, int>(cxxi_element, 1)"
-                                                                          : "cxxi::iota<L>(cxxi_element, 1)";
-  out_.line("{}r{}.template at<L, decltype(cxxi_set)::value>().update({}, {});", when, id.index(), value, position);
-}
 
 }  // namespace
 
-void print_steps(CpuText& text, const kernels::Body& body, std::string_view leave) {
-  BodyPrinter printer(text, body.slot, leave);
-  for (const Step& step : body.steps) printer.print(step);
-}
+std::string print_steps(const CpuText& text, const kernels::Steps& steps) { return BodyPrinter(text, steps).print(steps.steps); }
 
 }  // namespace cxxinductor::codegen

@@ -1,6 +1,5 @@
 #include "codegen/cuda/cuda_text.h"
 
-#include "codegen/cuda/reduction_state.h"
 #include "codegen/cuda/spelling.h"
 #include "codegen/spelling.h"
 #include "sym/print_c.h"
@@ -8,10 +7,6 @@
 namespace cxxinductor::codegen {
 
 std::string CudaText::variable(VarId v) const { return "x_" + identifier(kernel.region.vars[v].name); }
-
-std::string CudaText::extent(VarId v) const { return expression(kernel.region.vars[v].extent); }
-
-std::string CudaText::integer(int64_t value) const { return fmt::format("{}{}", value, variant.index64 ? "LL" : ""); }
 
 std::string CudaText::expression(sym::Expr e, VarId lane) const { return spelled(e, lane, false); }
 
@@ -43,9 +38,9 @@ std::string CudaText::address(StmtId id) const {
   return fmt::format("p{} + {}", buffer.index(), expression(offset));
 }
 
-std::string CudaText::storage(const kernels::Slot& slot, StmtId id) const {
-  const std::string_view type = cuda_type(stmt(id).dtype);
-  return has_lanes(kernel, slot, id) ? fmt::format("cxxi_group<{}, {}>", type, slot.width) : std::string(type);
+std::string CudaText::fragment_type(kernels::FragmentType of) const {
+  const std::string_view type = cuda_type(stmt(of.value).dtype);
+  return of.width > 1 ? fmt::format("cxxi_group<{}, {}>", type, of.width) : std::string(type);
 }
 
 std::string CudaText::state(StmtId reduce) const {
@@ -59,61 +54,36 @@ std::string CudaText::origin_comment(StmtId id) const {
   return "  // " + one_line(origins[origin].call);
 }
 
-bool CudaText::proven_multiple(sym::Expr e, int64_t divisor) const { return sym::prove_divides(divisor, e, kernel.assumptions); }
-
-sym::Expr CudaText::group_count(const std::vector<VarId>& vars, int width) const {
-  return sym::simplify(plan::groups_of(kernel.region, vars, width), kernel.assumptions);
-}
-
-std::string CudaText::count_text(const std::vector<VarId>& vars, int width) const {
-  return fmt::format("cxxi_uint({})", expression(group_count(vars, width)));
-}
-
-void CudaText::decode(std::string_view number, const std::vector<VarId>& vars, int width) {
-  if (vars.empty()) return;
-  std::string rest(number);
-  for (size_t d = vars.size(); d-- > 0;) {
-    const bool last = d + 1 == vars.size();
-    const std::string times = last && width > 1 ? fmt::format(" * {}", width) : "";
+std::string CudaText::coordinates(const kernels::Coordinates& of) const {
+  TextWriter out;
+  std::string rest(of.number);
+  for (size_t d = of.vars.size(); d-- > 0;) {
+    const bool last = d + 1 == of.vars.size();
+    const std::string times = last && of.width > 1 ? fmt::format(" * {}", of.width) : "";
     if (d == 0) {
-      out.line("const cxxi_index {} = cxxi_index({}){};", variable(vars[0]), rest, times);
+      out.line("const cxxi_index {} = cxxi_index({}){};", variable(of.vars[0]), rest, times);
       break;
     }
-    sym::Expr size = kernel.region.vars[vars[d]].extent;
-    if (last) size = sym::simplify(sym::ceil_div(size, width), kernel.assumptions);
+    sym::Expr size = kernel.region.vars[of.vars[d]].extent;
+    if (last) size = sym::simplify(sym::ceil_div(size, of.width), kernel.assumptions);
     const std::string size_text = fmt::format("cxxi_uint({})", expression(size));
-    out.line("const cxxi_index {} = cxxi_index({} % {}){};", variable(vars[d]), rest, size_text, times);
-    const std::string name = fmt::format("{}_{}", number, d);
+    out.line("const cxxi_index {} = cxxi_index({} % {}){};", variable(of.vars[d]), rest, size_text, times);
+    const std::string name = fmt::format("{}_{}", of.number, d);
     out.line("const cxxi_uint {} = {} / {};", name, rest, size_text);
     rest = name;
   }
+  return std::move(out).take();
 }
 
-void CudaText::declare_lanes(const kernels::Slot& slot) {
-  if (!slot.masked_tail) return;
-  out.line("const int cxxi_lanes = int(cxxi_min_int({} - {}, {}));", extent(slot.vector_var), variable(slot.vector_var), integer(slot.width));
+std::string CudaText::lanes(kernels::Lanes of) const {
+  if (!of.masked_tail) return "";
+  return fmt::format("const int cxxi_lanes = int(cxxi_min_int({} - {}, {}));", extent(of.along), variable(of.along), expression(of.width));
 }
 
-void CudaText::open(std::string_view head) {
-  out.raw_line(head);
-  out.indent();
-}
-
-void CudaText::open_unrolled(std::string_view head) {
-  out.raw_line("#pragma unroll");
-  open(head);
-}
-
-void CudaText::close(std::string_view foot) {
-  out.dedent();
-  out.raw_line(foot);
-}
-
-std::string all_of(const std::vector<std::string>& conditions) {
-  std::string text;
-  for (const std::string& condition : conditions)
-    if (!condition.empty()) text += (text.empty() ? "" : " && ") + condition;
-  return text;
+std::string CudaText::point_number(const std::vector<VarId>& vars) const {
+  std::string number = vars.empty() ? "0" : variable(vars[0]);
+  for (size_t d = 1; d < vars.size(); ++d) number = fmt::format("({}) * {} + {}", number, extent(vars[d]), variable(vars[d]));
+  return number;
 }
 
 }  // namespace cxxinductor::codegen

@@ -1,4 +1,4 @@
-// One kernel's text for CUDA: names, expressions and the numbers of threads. Internal to codegen/cuda.
+// One kernel's text for CUDA: names, types, expressions and declarations of coordinates. Internal to codegen/cuda.
 //
 // Names in the text: x_<variable>, a_<symbol> (the argument) and s_<symbol> (in the variant's index width),
 // p<parameter>, v<statement>; g<statement> is a group in memory's form (a wide load or store), w<statement> a value
@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "ir/origin.h"
-#include "kernels/body/body.h"
+#include "kernels/instance.h"
 #include "support/text_writer.h"
 
 namespace cxxinductor::codegen {
@@ -24,48 +24,40 @@ using plan::VarId;
 
 class CudaText {
  public:
-  CudaText(const plan::Kernel& for_kernel, plan::Variant for_variant, const OriginTable& origins_of_statements, TextWriter& writer)
-      : kernel(for_kernel), variant(for_variant), origins(origins_of_statements), out(writer) {}
+  CudaText(const plan::Kernel& for_kernel, plan::Variant for_variant, const OriginTable& origins_of_statements)
+      : kernel(for_kernel), variant(for_variant), origins(origins_of_statements) {}
 
   const plan::Kernel& kernel;
   const plan::Variant variant;
   const OriginTable& origins;
-  TextWriter& out;
 
   const loops::Stmt& stmt(StmtId id) const { return kernel.region.body[id]; }
-  int width() const { return vector_variable(kernel.mapping).valid() ? kernel.mapping.vector_width : 1; }  // of the mapping's groups
-  // Number of the block among those of its launch.
-  std::string_view block() const { return kernel.max_grouped > 1 ? "cxxi_block" : "blockIdx.x"; }
   std::string variable(VarId v) const;
-  std::string extent(VarId v) const;
-  std::string integer(int64_t value) const;
+  std::string extent(VarId v) const { return expression(kernel.region.vars[v].extent); }
   // C text of e in the variant's index width, or in 64 bits; lane: the variable that moves with the loop over lanes around it, if any.
   std::string expression(sym::Expr e, VarId lane = {}) const;
   std::string wide_expression(sym::Expr e, VarId lane = {}) const;
   std::string address(StmtId id) const;
-  // Type of what holds a value of the statement: for each lane, where it has lanes.
-  std::string storage(const kernels::Slot& slot, StmtId id) const;
+  std::string fragment_type(kernels::FragmentType of) const;
   std::string state(StmtId reduce) const;  // type of its states
   std::string origin_comment(StmtId id) const;
-  bool proven_multiple(sym::Expr e, int64_t divisor) const;
-
-  // Points of vars, groups of `width` of the last one being one point.
-  sym::Expr group_count(const std::vector<VarId>& vars, int width) const;
-  std::string count_text(const std::vector<VarId>& vars, int width) const;
-  // Declares x_ of `vars` (row-major) from a number; the last one is multiplied by `width`.
-  void decode(std::string_view number, const std::vector<VarId>& vars, int width);
-  // Declares the count of elements of a fragment, where some may not exist.
-  void declare_lanes(const kernels::Slot& slot);
-
-  void open(std::string_view head);
-  void open_unrolled(std::string_view head);
-  void close(std::string_view foot = "}");
+  std::string coordinates(const kernels::Coordinates& of) const;
+  std::string lanes(kernels::Lanes of) const;
+  std::string point_number(const std::vector<VarId>& vars) const;
 
  private:
   std::string spelled(sym::Expr e, VarId lane, bool wide) const;
 };
 
-// Conditions joined by &&, empty ones left out.
-std::string all_of(const std::vector<std::string>& conditions);
+// The lines of a body's steps (body_printer.cpp).
+std::string print_steps(const CudaText& text, const kernels::Steps& steps);
+// The whole kernel, from the template of its instance (render_kernel.cpp).
+std::string render_kernel(const CudaText& text);
+
+// States of reductions whose rows name no struct of kernels_templates/cuda have structs like those of cuda/reduce.cuh, made of the rows'
+// statements (reduction_state.cpp). cuda_state: "cxxi_sum<float>"; operand: the dtype of the elements.
+std::string cuda_state(Reduction reduction, DType operand);
+// Definitions of the generated structs that the kernels use. They follow cuda/join.cuh in a unit.
+void emit_cuda_states(const std::vector<const plan::Kernel*>& kernels, TextWriter& out);
 
 }  // namespace cxxinductor::codegen

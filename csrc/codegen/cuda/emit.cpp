@@ -1,11 +1,6 @@
 #include "codegen/cuda/emit.h"
 
-#include <algorithm>
-
 #include "codegen/cuda/cuda_text.h"
-#include "codegen/cuda/reduction_state.h"
-#include "codegen/cuda/signature.h"
-#include "codegen/cuda/threads.h"
 #include "codegen/registered_sources.h"
 #include "codegen/templates.h"
 #include "ir/plan/matmul.h"
@@ -14,59 +9,36 @@
 #include "support/text_writer.h"
 
 namespace cxxinductor::codegen {
+
 namespace {
 
-void write_kernel(CudaText text) {
-  std::visit(
-      [&]<class Shape>(const Shape& shape) {
-        if constexpr (std::is_same_v<Shape, plan::Matmul>) {
-          write_matmul(text, shape);
-        } else if constexpr (Shape::simt) {
-          open_kernel(text);
-          write_threads(text, shape);
-          text.close();
-        } else {
-          throw_internal("kernel {}: a GPU has no mapping {}", text.kernel.name, Shape::keyword);
-        }
-      },
-      text.kernel.mapping.shape);
+// The templates that the kernels call, in the order in which they build on one another.
+std::vector<std::string_view> called_templates(const std::vector<const plan::Kernel*>& kernels) {
+  bool reduces = false, combines = false, multiplies = false, has_warpgroups = false, has_others = false;
+  for (const plan::Kernel* kernel : kernels) {
+    const auto* matmul = kernel->mapping.as<plan::Matmul>();
+    multiplies |= matmul != nullptr;
+    has_others |= !matmul;
+    has_warpgroups |= matmul && matmul->warpgroups;
+    for (const loops::Stmt& stmt : kernel->region.body) {
+      const auto* store = stmt.as<loops::Store>();
+      combines |= store && store->combine != Combine::Overwrite;
+      reduces |= stmt.as<loops::Reduce>() != nullptr;
+    }
+  }
+  std::vector<std::string_view> names{"cuda/prelude.cuh", "cuda/group.cuh"};
+  if (reduces && has_others) names.insert(names.end(), {"cuda/reduce.cuh", "cuda/join.cuh"});
+  if (combines) names.push_back("cuda/combine.cuh");
+  if (multiplies) names.insert(names.end(), {"cuda/tensor_core.cuh", "cuda/matmul.cuh"});
+  if (has_warpgroups) names.insert(names.end(), {"cuda/warpgroup.cuh", "cuda/warpgroup_matmul.cuh"});
+  return names;
 }
 
 }  // namespace
 
-std::string emit_cuda(const std::vector<const plan::Kernel*>& kernels, plan::Variant variant,
-                      const OriginTable& origins, Templates templates) {
+std::string emit_cuda(const std::vector<const plan::Kernel*>& kernels, plan::Variant variant, const OriginTable& origins, Templates templates) {
   TextWriter out;
-  add_template(out, "cuda/prelude.cuh", templates);
-  add_template(out, "cuda/group.cuh", templates);
-  const auto any = [&](auto&& wanted) {
-    return std::any_of(kernels.begin(), kernels.end(), [&](const plan::Kernel* kernel) {
-      return std::any_of(kernel->region.body.begin(), kernel->region.body.end(), wanted);
-    });
-  };
-  const auto is_matmul = [](const plan::Kernel* kernel) { return kernel->mapping.as<plan::Matmul>() != nullptr; };
-  if (any([](const loops::Stmt& stmt) { return stmt.as<loops::Reduce>() != nullptr; }) &&
-      !std::all_of(kernels.begin(), kernels.end(), is_matmul)) {
-    add_template(out, "cuda/reduce.cuh", templates);
-    add_template(out, "cuda/join.cuh", templates);
-  }
-  const auto combines = [](const loops::Stmt& stmt) {
-    const auto* store = stmt.as<loops::Store>();
-    return store && store->combine != Combine::Overwrite;
-  };
-  if (any(combines)) add_template(out, "cuda/combine.cuh", templates);
-  if (std::any_of(kernels.begin(), kernels.end(), is_matmul)) {
-    add_template(out, "cuda/tensor_core.cuh", templates);
-    add_template(out, "cuda/matmul.cuh", templates);
-  }
-  const auto uses_warpgroups = [](const plan::Kernel* kernel) {
-    const auto* matmul = kernel->mapping.as<plan::Matmul>();
-    return matmul && matmul->warpgroups;
-  };
-  if (std::any_of(kernels.begin(), kernels.end(), uses_warpgroups)) {
-    add_template(out, "cuda/warpgroup.cuh", templates);
-    add_template(out, "cuda/warpgroup_matmul.cuh", templates);
-  }
+  for (std::string_view name : called_templates(kernels)) add_template(out, name, templates);
   out.line("typedef {} cxxi_index;", variant.index64 ? "long long" : "int");
   out.line("typedef unsigned {} cxxi_uint;", variant.index64 ? "long long" : "int");
   emit_registered_sources(kernels, &ScalarOpInfo::cuda_source, out);
@@ -74,7 +46,8 @@ std::string emit_cuda(const std::vector<const plan::Kernel*>& kernels, plan::Var
   for (const plan::Kernel* kernel : kernels) {
     out.blank();
     out.line("#line 1 \"{}.cu\"", kernel->name);
-    write_kernel({*kernel, variant, origins, out});
+    if (!is_simt(kernel->mapping)) throw_internal("kernel {} is mapped for the CPU", kernel->name);
+    out.raw_line(render_kernel({*kernel, variant, origins}));
   }
   return std::move(out).take();
 }

@@ -1,11 +1,12 @@
-#include "codegen/cuda/reduction_state.h"
-
+// Structs of states, from templates and the statements of reductions.
 #include <fmt/ranges.h>
 
 #include <set>
 #include <utility>
 
+#include "codegen/cuda/cuda_text.h"
 #include "codegen/cuda/spelling.h"
+#include "codegen/render_template.h"
 #include "codegen/spelling.h"
 #include "codegen/statement_text.h"
 
@@ -16,77 +17,52 @@ std::string cuda_statement(const ScalarOpInfo& op, DType from, DType to, const s
   return op.rule == TypeRule::Cast ? fmt::format("cxxi_cast<{}>({})", cuda_type(to), operands.at(0)) : cuda_apply(op, from, operands);
 }
 
-class StateWriter {
+// Values of cuda/generated_state.cuh.
+class GeneratedState {
  public:
-  StateWriter(Reduction reduction, DType operand, TextWriter& out)
-      : form_(form(reduction)), name_(cuda_state(reduction, operand)), operand_(compute_type(operand)), out_(out) {}
+  GeneratedState(Reduction reduction, DType operand) : form_(form(reduction)), name_(cuda_state(reduction, operand)), operand_(compute_type(operand)) {}
 
-  void write() {
-    out_.line("struct {} {{", name_);
-    out_.indent();
-    out_.line("static constexpr bool ordered = true;");
-    for (const TypedName& component : form_.state) out_.line("{} c_{};", cuda_type(component.dtype(operand_)), component.name);
-    function(fmt::format("static {} start()", name_), [&] { return_state(form_.start, {}); });
-    function(fmt::format("static {} of({} x, long long at)", name_, cuda_type(operand_)),
-             [&] { return_state(form_.lift, {{"x", operand_}, {"at", DType::I64}}); });
-    out_.line("CXXI_FN void update({} x, long long at) {{ merge(of(x, at)); }}", cuda_type(operand_));
-    out_.line("template <int N>");
-    out_.line("CXXI_FN void update(const {} (&values)[N], int count, long long first) {{", cuda_type(operand_));
-    out_.line("#pragma unroll");
-    out_.line("  for (int e = 0; e < N; ++e) {{");
-    out_.line("    if (e < count) update(values[e], first + e);");
-    out_.line("  }}");
-    out_.line("}}");
-    function(fmt::format("void merge(const {0}& b)", name_), [&] {
-      out_.line("const {} a = *this;", name_);
-      std::vector<StatementValue> both = component_values(form_.state, operand_, "a.c_");
-      for (StatementValue& value : component_values(form_.state, operand_, "b.c_")) both.push_back(std::move(value));
-      const std::vector<StatementValue> results = statements(form_.merge, std::move(both));
-      for (size_t c = 0; c < results.size(); ++c) out_.line("c_{} = {};", form_.state[c].name, results[c].text);
-    });
+  kernels::Values values() const {
+    std::vector<kernels::Values> components;
     std::vector<std::string> lanes;
-    for (const TypedName& component : form_.state) lanes.push_back(fmt::format("cxxi_from_lane(c_{}, mask)", component.name));
-    out_.line("CXXI_FN {} from_lane(int mask) const {{ return {{{}}}; }}", name_, fmt::join(lanes, ", "));
-    write_result();
-    out_.dedent();
-    out_.line("}};");
+    for (const TypedName& component : form_.state) {
+      components.push_back({{"type", std::string(cuda_type(component.dtype(operand_)))}, {"c", "c_" + component.name}});
+      lanes.push_back(fmt::format("cxxi_from_lane(c_{}, mask)", component.name));
+    }
+    std::vector<StatementValue> both = component_values(form_.state, operand_, "a.c_");
+    for (StatementValue& value : component_values(form_.state, operand_, "b.c_")) both.push_back(std::move(value));
+    return {{"name", name_},
+            {"operand", std::string(cuda_type(operand_))},
+            {"components", std::move(components)},
+            {"start", lines(form_.start, {}, return_state)},
+            {"lift", lines(form_.lift, {{"x", operand_}, {"at", DType::I64}}, return_state)},
+            {"merge", lines(form_.merge, std::move(both),
+                            [&](const auto& results, TextWriter& out) {
+                              for (size_t c = 0; c < results.size(); ++c) out.line("c_{} = {};", form_.state[c].name, results[c].text);
+                            })},
+            {"lanes", fmt::format("{}", fmt::join(lanes, ", "))},
+            {"finish", lines(form_.finish, component_values(form_.state, operand_, "c_"), choose_result)}};
   }
 
  private:
-  template <class Body>
-  void function(const std::string& head, Body&& body) {
-    out_.line("CXXI_FN {} {{", head);
-    out_.indent();
-    body();
-    out_.dedent();
-    out_.line("}}");
-  }
-
-  std::vector<StatementValue> statements(const ScalarStatements& list, std::vector<StatementValue> inputs) {
+  template <class Use>
+  std::string lines(const ScalarStatements& list, std::vector<StatementValue> inputs, Use use) const {
     const StatementSpelling spelling{.apply = cuda_statement, .literal = cuda_literal, .variable = [](DType dtype) { return std::string(cuda_type(dtype)); }};
-    return emit_statements(list, std::move(inputs), operand_, "n", spelling, out_);
+    return statement_lines(list, std::move(inputs), operand_, spelling, use);
   }
-
-  void return_state(const ScalarStatements& list, std::vector<StatementValue> inputs) {
-    std::vector<std::string> texts;
-    for (const StatementValue& value : statements(list, std::move(inputs))) texts.push_back(value.text);
-    out_.line("return {{{}}};", fmt::join(texts, ", "));
+  static void return_state(const std::vector<StatementValue>& results, TextWriter& out) {
+    std::vector<std::string_view> texts;
+    for (const StatementValue& result : results) texts.push_back(result.text);
+    out.line("return {{{}}};", fmt::join(texts, ", "));
   }
-
   // The type of a result is that of its statement.
-  void write_result() {
-    out_.line("template <int Which>");
-    function("auto result() const", [&] {
-      const std::vector<StatementValue> results = statements(form_.finish, component_values(form_.state, operand_, "c_"));
-      for (size_t r = 0; r < results.size(); ++r)
-        out_.line("{}if constexpr (Which == {}) return {};", r > 0 ? "else " : "", r, results[r].text);
-    });
+  static void choose_result(const std::vector<StatementValue>& results, TextWriter& out) {
+    for (size_t r = 0; r < results.size(); ++r) out.line("{}if constexpr (Which == {}) return {};", r > 0 ? "else " : "", r, results[r].text);
   }
 
   const ReductionForm& form_;
-  std::string name_;
-  DType operand_;
-  TextWriter& out_;
+  const std::string name_;
+  const DType operand_;
 };
 
 }  // namespace
@@ -104,7 +80,8 @@ void emit_cuda_states(const std::vector<const plan::Kernel*>& kernels, TextWrite
     for (const loops::Stmt& stmt : kernel->region.body)
       if (const auto* reduce = stmt.as<loops::Reduce>(); reduce && info(reduce->reduction).cuda.empty())
         states.emplace(reduce->reduction, compute_type(kernel->region.body[reduce->operand].dtype));
-  for (const auto& [reduction, operand] : states) StateWriter(reduction, operand, out).write();
+  for (const auto& [reduction, operand] : states)
+    out.raw_line(render_template_file("cuda/generated_state.cuh", GeneratedState(reduction, operand).values(), spell_plain));
 }
 
 }  // namespace cxxinductor::codegen

@@ -12,7 +12,7 @@ namespace cxxinductor::codegen {
 
 std::string_view cuda_type(DType dtype);  // "cxxi_bf16": as in memory. Throws Unsupported for opaque dtypes.
 std::string cuda_literal(const Scalar& value);
-// The row's spelling on operands of dtype, with these texts in its holes.
+// The row's spelling on operands of dtype, with these texts as operands.
 std::string cuda_apply(const ScalarOpInfo& op, DType dtype, const std::vector<std::string>& operands);
 
 }  // namespace cxxinductor::codegen

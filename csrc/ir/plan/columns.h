@@ -1,5 +1,5 @@
 // Shared memory in which the threads of a Columns block combine their reductions: its size, for the scheduler that keeps it below what a block
-// is granted, the verifier and the emitter.
+// is granted, the verifier and the family.
 #pragma once
 
 #include <cstdint>

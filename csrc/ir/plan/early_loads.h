@@ -1,5 +1,5 @@
 // Loads of a GPU's kernel that wait for nothing, so that threads may make them before the statements ahead of them. Functions of the plan,
-// for the scheduler that counts their registers and the emitter that moves them.
+// for the scheduler that counts their registers and the families that move them.
 #pragma once
 
 #include <vector>

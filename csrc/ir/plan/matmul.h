@@ -2,7 +2,7 @@
 // same 16-bit float. Anything else that it computes is an epilogue of the sum, or a prologue of a factor: factors may be loads
 // or computed.
 //
-// The scheduler finds such regions; the emitter makes the template's variables of their parts.
+// The scheduler finds such regions; the family fills its template with their parts.
 #pragma once
 
 #include <optional>

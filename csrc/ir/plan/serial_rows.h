@@ -1,4 +1,4 @@
-// Sums across serial rows, and the shared memory of a block for them: its size, for the scheduler that chooses, the emitter that addresses and the
+// Sums across serial rows, and the shared memory of a block for them: its size, for the scheduler that chooses, the family that addresses and the
 // launch that requests it.
 #pragma once
 

@@ -13,7 +13,6 @@ inline constexpr int factor_width = 8;
 // Of a factor of a matmul that is computed: groups of it along a variable, left in Lanes.
 Slot factor_slot(const plan::Kernel& kernel, StmtId value, VarId along);
 
-using plan::has_dead_rows;
 bool has_checks(const plan::Kernel& kernel);
 // Reductions of the statements, in their order: those over the serial variable live longer than a segment and are left out.
 std::vector<StmtId> reductions_of(const plan::Kernel& kernel, const std::vector<StmtId>& stmts);

@@ -3,6 +3,8 @@
 
 #include "ir/plan/columns.h"
 #include "ir/plan/tile_layout.h"
+#include "kernels/body/lower_body.h"
+#include "kernels/body/slots.h"
 #include "kernels/region/rows_lie.h"
 #include "kernels/region/work.h"
 #include "kernels/registry.h"
@@ -76,8 +78,86 @@ MappedRegion map_columns(const FlatRegion& flat, const Target& target) {
 
 bool lies_across(const FlatRegion& flat, const Target&) { return rows_lie(flat) == RowsLie::AcrossMemory; }
 
+// ---- Instance ---------------------------------------------------------------------------------------------------
+
+Values per_column_of(const plan::Kernel& kernel, const Body& body) {
+  std::vector<Values> kept;
+  for (const Place& place : body.slot.out) kept.push_back({{"type", kernel.region.body[place.value].dtype}, {"w", Local{'w', place.value}}});
+  return {{"kept", std::move(kept)}, {"width", body.slot.width}, {"steps", Steps{.slot = body.slot, .steps = body.steps}}};
+}
+
+Values row_loop_of(const plan::Kernel& kernel, const Body& body) {
+  const auto& shape = kernel.mapping.get<plan::Columns>();
+  std::vector<Values> reductions, in_blocks;
+  for (const plan::StmtId id : reductions_of(kernel, body.slot.stmts)) {
+    const Stmt& stmt = kernel.region.body[id];
+    const bool put_aside = std::ranges::binary_search(kernel.in_blocks, id), lanes = has_lanes(kernel, body.slot, id);
+    Values reduction{{"state", StateType{id}},
+                     {"lanes_of_state", has_lanes(kernel, body.slot, stmt.as<loops::Reduce>()->operand) ? body.slot.width : 1},
+                     {"a", Local{'a', id}},
+                     {"b", Local{'b', id}}};
+    if (put_aside) in_blocks.push_back(reduction);
+    reduction.merge(Values{{"r", Local{'r', id}},
+                           {"v", Local{'v', id}},
+                           {"w", Local{'w', id}},
+                           {"type", stmt.dtype},
+                           {"put_aside", when(put_aside)},
+                           {"of_lanes", when(lanes)},
+                           {"of_group", when(!lanes)}});
+    reductions.push_back(std::move(reduction));
+  }
+  return {{"reductions", std::move(reductions)},
+          {"puts_aside", puts_aside(kernel, !in_blocks.empty())},
+          {"in_blocks", std::move(in_blocks)},
+          {"points", count_groups(kernel, kernel.mapping.row, 1)},
+          {"stride", shape.threads_per_row * shape.in_flight},
+          {"unrolled", when(shape.in_flight > 1)},
+          {"unroll", shape.in_flight},
+          {"ahead", groups_ahead(kernel, body)},
+          {"passes", passes_of(body)},
+          {"coordinates", Coordinates{"cxxi_linear", kernel.mapping.row}}};
+}
+
+Instance instantiate_columns(const plan::Kernel& kernel, plan::Variant) {
+  const Mapping& mapping = kernel.mapping;
+  const auto& shape = mapping.get<plan::Columns>();
+  const VarId across = vector_variable(mapping);
+  const std::vector<VarId> outer(mapping.space.begin(), mapping.space.end() - 1);
+  const int groups = shape.columns_per_block / mapping.vector_width;
+  const int64_t shared = plan::columns_shared_bytes(kernel.region, mapping);
+  std::vector<Values> segments;
+  for (size_t s = 0; s < kernel.segments.size(); ++s) {
+    const Body body = lower_segment(kernel, s);
+    const bool is_row_loop = kernel.segments[s].kind == plan::Segment::Kind::RowLoop;
+    segments.push_back({{"row_loop", is_row_loop ? std::vector{row_loop_of(kernel, body)} : std::vector<Values>()},
+                        {"per_column", is_row_loop ? std::vector<Values>() : std::vector{per_column_of(kernel, body)}}});
+  }
+  std::vector<Values> outer_point;
+  if (!outer.empty()) outer_point.push_back({{"coordinates", Coordinates{"cxxi_outer", outer}}});
+  return {"columns_kernel",
+          {{"threads", block_threads(mapping)},
+           {"threads_per_row", shape.threads_per_row},
+           {"several_threads", when(shape.threads_per_row > 1)},
+           {"columns", shape.columns_per_block},
+           {"groups", groups},
+           {"several_groups", when(groups > 1)},
+           {"width", mapping.vector_width},
+           {"block", BlockNumber()},
+           {"uniform_loads", loads_made_once(kernel)},
+           {"outer", std::move(outer_point)},
+           {"strips", count_groups(kernel, {across}, shape.columns_per_block)},
+           {"dead_rows", when(has_dead_rows(kernel))},
+           {"x", across},
+           {"extent", kernel.region.vars[across].extent},
+           {"lanes", lanes_of(segment_slot(kernel, 0))},
+           {"shared", when(shared > 0)},
+           {"chunks", (shared + 15) / 16},
+           {"segments", std::move(segments)}}};
+}
+
 }  // namespace
 
-const KernelFamily family::columns{.name = plan::Columns::keyword, .simt = true, .accepts = lies_across, .map = map_columns};
+const KernelFamily family::columns{
+    .name = plan::Columns::keyword, .simt = true, .accepts = lies_across, .map = map_columns, .instantiate = instantiate_columns};
 
 }  // namespace cxxinductor::kernels

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "ir/plan/cpu_rows.h"
+#include "kernels/cpu/instances.h"
 #include "kernels/region/access.h"
 #include "kernels/region/rows_lie.h"
 #include "kernels/region/tile_accesses.h"
@@ -98,9 +99,15 @@ MappedRegion map_pointwise(const FlatRegion& flat, const Target& target) {
 
 }  // namespace
 
-const KernelFamily family::cpu_columns{.name = plan::CpuColumns::keyword, .accepts = lies_across, .map = map_columns};
-const KernelFamily family::cpu_rows{.name = plan::CpuRows::keyword, .accepts = has_rows, .map = map_rows};
-const KernelFamily family::cpu_tiles{.name = plan::CpuTiles::keyword, .accepts = is_transposed, .map = map_tiles, .describe_accesses = describe_on_stack};
-const KernelFamily family::cpu_pointwise{.name = plan::CpuPointwise::keyword, .accepts = accepts_all, .map = map_pointwise};
+const KernelFamily family::cpu_columns{
+    .name = plan::CpuColumns::keyword, .accepts = lies_across, .map = map_columns, .instantiate = instantiate_cpu_columns};
+const KernelFamily family::cpu_rows{.name = plan::CpuRows::keyword, .accepts = has_rows, .map = map_rows, .instantiate = instantiate_cpu_rows};
+const KernelFamily family::cpu_tiles{.name = plan::CpuTiles::keyword,
+                                     .accepts = is_transposed,
+                                     .map = map_tiles,
+                                     .describe_accesses = describe_on_stack,
+                                     .instantiate = instantiate_cpu_tiles};
+const KernelFamily family::cpu_pointwise{
+    .name = plan::CpuPointwise::keyword, .accepts = accepts_all, .map = map_pointwise, .instantiate = instantiate_cpu_pointwise};
 
 }  // namespace cxxinductor::kernels

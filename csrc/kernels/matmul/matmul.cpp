@@ -336,6 +336,7 @@ const KernelFamily family::matmul{.name = plan::Matmul::keyword,
                                     .arrange = arrange_matmul,
                                     .map = map_matmul,
                                     .describe_accesses = describe_matmul_accesses,
-                                    .grid = matmul_grid};
+                                    .grid = matmul_grid,
+                                    .instantiate = instantiate_matmul};
 
 }  // namespace cxxinductor::kernels

@@ -9,8 +9,9 @@
 
 #include "ir/plan/plan.h"
 #include "ir/target.h"
-#include "kernels/region/flat_region.h"
+#include "kernels/instance.h"
 #include "kernels/matmul/cost.h"
+#include "kernels/region/flat_region.h"
 
 namespace cxxinductor::kernels {
 
@@ -20,5 +21,7 @@ struct MatmulEstimate {
   double seconds;
 };
 std::optional<MatmulEstimate> estimate_matmul(const loops::Program& program, const loops::Region& region, const Target& target);
+
+Instance instantiate_matmul(const plan::Kernel& kernel, plan::Variant variant);
 
 }  // namespace cxxinductor::kernels

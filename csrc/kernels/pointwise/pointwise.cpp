@@ -1,6 +1,7 @@
 // Regions without reductions on GPUs.
 #include <algorithm>
 
+#include "kernels/body/lower_body.h"
 #include "kernels/region/work.h"
 #include "kernels/registry.h"
 #include "sym/integer.h"
@@ -43,8 +44,39 @@ MappedRegion map_pointwise(const FlatRegion& flat, const Target& target) {
   return {std::move(mapping), schedule_looped(flat)};
 }
 
+bool draws_random(const plan::Kernel& kernel) {
+  return std::ranges::any_of(kernel.region.body, [](const loops::Stmt& stmt) {
+    const auto* apply = stmt.as<loops::Apply>();
+    return apply && info(apply->op).traits.random;
+  });
+}
+
+Instance instantiate_pointwise(const plan::Kernel& kernel, plan::Variant) {
+  const auto& shape = kernel.mapping.get<plan::Pointwise>();
+  const Body body = lower_segment(kernel, 0);
+  const std::vector<VarId>& space = kernel.mapping.space;
+  const Expr groups = count_groups(kernel, space, body.slot.width);
+  // Blocks without a tail that draw random words: one straight body, in which the compiler shares the keys of all groups of a thread.
+  // Without keys to share it would only raise register pressure: gelu lost a seventh of its speed.
+  const bool even = draws_random(kernel) && sym::prove_divides(int64_t{shape.block_threads} * shape.unroll, groups, kernel.assumptions);
+  return {"pointwise_kernel",
+          {{"threads", shape.block_threads},
+           {"unroll", shape.unroll},
+           {"single", when(shape.unroll == 1)},
+           {"several", when(shape.unroll > 1)},
+           {"block", BlockNumber()},
+           {"uniform_loads", loads_made_once(kernel)},
+           {"counted", when(!even)},
+           {"groups", groups},
+           {"ahead", groups_ahead(kernel, body)},
+           {"passes", passes_of(body)},
+           {"coordinates", Coordinates{"cxxi_linear", space, body.slot.width}},
+           {"lanes", lanes_of(body.slot)}}};
+}
+
 }  // namespace
 
-const KernelFamily family::pointwise{.name = plan::Pointwise::keyword, .simt = true, .accepts = accepts_all, .map = map_pointwise};
+const KernelFamily family::pointwise{
+    .name = plan::Pointwise::keyword, .simt = true, .accepts = accepts_all, .map = map_pointwise, .instantiate = instantiate_pointwise};
 
 }  // namespace cxxinductor::kernels

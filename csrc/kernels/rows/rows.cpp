@@ -1,8 +1,10 @@
 // Rows along memory on GPUs: in registers where they fit, else read again by each row loop.
 #include <algorithm>
 
+#include "kernels/body/slots.h"
 #include "kernels/region/work.h"
 #include "kernels/registry.h"
+#include "kernels/row_loops.h"
 #include "kernels/rows/online_softmax.h"
 #include "sym/integer.h"
 
@@ -119,8 +121,33 @@ std::optional<FlatRegion> join_sums_of_loops(const FlatRegion& flat, const Mappi
   return is_persistent(mapping) ? std::nullopt : join_softmax_sums(flat);
 }
 
+Instance instantiate_rows(const plan::Kernel& kernel, plan::Variant) {
+  const auto& shape = kernel.mapping.get<plan::Rows>();
+  const std::vector<VarId>& space = kernel.mapping.space;
+  const int width = vector_variable(kernel.mapping).valid() ? kernel.mapping.vector_width : 1;
+  const bool constant_length = plan::groups_of(kernel.region, kernel.mapping.row, width).is_constant();
+  Values values = row_loops(kernel, {shape.threads_per_row, shape.items_per_thread});
+  values.merge(Values{{"block", BlockNumber()},
+                      {"uniform_loads", loads_made_once(kernel)},
+                      {"several_threads", when(shape.threads_per_row > 1)},
+                      {"several_rows", when(shape.rows_per_block > 1)},
+                      {"rows_per_block", shape.rows_per_block},
+                      {"numbered", when(!space.empty() || shape.rows_per_block > 1)},
+                      {"place", has_dead_rows(kernel) ? "cxxi_place" : "cxxi_row"},
+                      {"rows", count_groups(kernel, space, 1)},
+                      {"row", Coordinates{"cxxi_row", space}},
+                      {"counts_groups", when(shape.persistent && !constant_length)},
+                      {"groups", count_groups(kernel, kernel.mapping.row, width)}});
+  return {"rows_kernel", std::move(values)};
+}
+
 }  // namespace
 
-const KernelFamily family::rows{.name = plan::Rows::keyword, .simt = true, .accepts = has_rows, .map = map_rows, .rewrite = join_sums_of_loops};
+const KernelFamily family::rows{.name = plan::Rows::keyword,
+                                .simt = true,
+                                .accepts = has_rows,
+                                .map = map_rows,
+                                .rewrite = join_sums_of_loops,
+                                .instantiate = instantiate_rows};
 
 }  // namespace cxxinductor::kernels

@@ -147,6 +147,10 @@ std::optional<SerialRowShape> serial_row_shape(const SerialRowNeeds& needs, cons
   return std::nullopt;
 }
 
-const KernelFamily family::serial_rows{.name = plan::SerialRows::keyword, .simt = true, .accepts = is_serial, .map = map_serial_rows};
+const KernelFamily family::serial_rows{.name = plan::SerialRows::keyword,
+                                       .simt = true,
+                                       .accepts = is_serial,
+                                       .map = map_serial_rows,
+                                       .instantiate = instantiate_serial_rows};
 
 }  // namespace cxxinductor::kernels

@@ -7,6 +7,7 @@
 
 #include "ir/plan/plan.h"
 #include "ir/target.h"
+#include "kernels/instance.h"
 
 namespace cxxinductor::kernels {
 
@@ -25,5 +26,7 @@ struct SerialRowShape {
 };
 // Nothing where neither registers nor shared memory suffice. Fusion asks before it makes such a region.
 std::optional<SerialRowShape> serial_row_shape(const SerialRowNeeds& needs, const Target& target);
+
+Instance instantiate_serial_rows(const plan::Kernel& kernel, plan::Variant variant);
 
 }  // namespace cxxinductor::kernels

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ir/plan/tile_layout.h"
+#include "kernels/body/lower_body.h"
 #include "kernels/region/access.h"
 #include "kernels/region/tile_accesses.h"
 #include "kernels/registry.h"
@@ -57,9 +58,66 @@ void describe_in_shared_memory(plan::Kernel& kernel, const FlatRegion& flat, con
   describe_tile_accesses(kernel, flat, target, plan::static_shared_bytes);
 }
 
+// Of one tile: without edges, or with them. Its passes follow what threads put into shared memory.
+Values tile_of(const Body& body, bool edges) {
+  std::vector<Values> passes = passes_of(body);
+  for (Values& pass : passes) pass["puts_down"] = when(&pass == &passes.back());
+  return {{"edges", when(edges)}, {"passes", std::move(passes)}};
+}
+
+Instance instantiate_tiles(const plan::Kernel& kernel, plan::Variant variant) {
+  const plan::Mapping& mapping = kernel.mapping;
+  const auto& shape = mapping.get<plan::Tiles>();
+  const VarId across = mapping.space.back(), along = shape.tile_var;
+  const int width = mapping.vector_width, groups = shape.tile / width, abreast = shape.block_threads / groups;
+  const int turns = groups_of_thread(mapping);
+  const Body body = lower_segment(kernel, 0);
+  std::vector<Values> staged, outer_point, tiles;
+  for (const plan::StmtId id : body.slot.stmts) {
+    if (kernel.access[id] != plan::AccessKind::Staged) continue;
+    const DType dtype = kernel.region.body[id].dtype;
+    const plan::TileLayout layout{shape.tile, width, byte_size(dtype)};
+    staged.push_back({{"type", dtype}, {"t", Local{'t', id}}, {"m", Local{'m', id}}, {"pitch", layout.pitch()}, {"address", Address{id}}});
+  }
+  std::vector<VarId> outer;
+  std::ranges::copy_if(mapping.space, std::back_inserter(outer), [&](VarId v) { return v != across && v != along; });
+  if (!outer.empty()) outer_point.push_back({{"coordinates", Coordinates{"cxxi_outer", outer}}});
+  const auto has_edges = [&](VarId v) { return !sym::prove_divides(shape.tile, kernel.region.vars[v].extent, kernel.assumptions); };
+  const bool cut = has_edges(across) || has_edges(along);
+  tiles.push_back(tile_of(body, false));
+  if (cut) tiles.push_back(tile_of(body, true));
+  return {"tiles_kernel",
+          {{"threads", shape.block_threads},
+           {"tile", shape.tile},
+           {"width", width},
+           {"groups", groups},
+           {"abreast", abreast},
+           {"squares", groups / abreast},
+           {"turns", turns},
+           {"rows_of_turn", shape.tile / turns},
+           {"vectorized", variant.vectorized},
+           {"block", BlockNumber()},
+           {"uniform_loads", loads_made_once(kernel)},
+           {"staged", std::move(staged)},
+           {"across", across},
+           {"along", along},
+           {"extent_across", kernel.region.vars[across].extent},
+           {"extent_along", kernel.region.vars[along].extent},
+           {"tiles_across", count_groups(kernel, {across}, shape.tile)},
+           {"tiles_along", count_groups(kernel, {along}, shape.tile)},
+           {"outer", std::move(outer_point)},
+           {"ahead", groups_ahead(kernel, body)},
+           {"cut", when(cut)},
+           {"tiles", std::move(tiles)}}};
+}
+
 }  // namespace
 
-const KernelFamily family::tiles{
-    .name = plan::Tiles::keyword, .simt = true, .accepts = is_transposed, .map = map_tiles, .describe_accesses = describe_in_shared_memory};
+const KernelFamily family::tiles{.name = plan::Tiles::keyword,
+                                 .simt = true,
+                                 .accepts = is_transposed,
+                                 .map = map_tiles,
+                                 .describe_accesses = describe_in_shared_memory,
+                                 .instantiate = instantiate_tiles};
 
 }  // namespace cxxinductor::kernels
