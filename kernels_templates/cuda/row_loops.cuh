@@ -76,7 +76,7 @@ for (int k0 = 0; k0 < /*{{items*/ 4 /*}}*/; k0 += /*{{batch*/ 2 /*}}*/) /*}}*/{
 __shared__ /*{{state*/ cxxi_sum<float> /*}}*/ /*{{h*/ h1 /*}}*//*{{for serial*/[2]/*}}*/[/*{{warps*/ 4 /*}}*/];
 cxxi_share_row</*{{equal*/ false /*}}*/>(/*{{r*/ r1 /*}}*/, /*{{h*/ h1 /*}}*//*{{for serial*/[cxxi_step & 1]/*}}*/);
 /*}}*/
-__syncthreads();
+cxxi_sync_block();
 /*{{for reductions*/
 cxxi_collect_row</*{{threads_per_row*/ 32 /*}}*/, /*{{equal*/ false /*}}*/>(/*{{r*/ r1 /*}}*/, /*{{h*/ h1 /*}}*//*{{for serial*/[cxxi_step & 1]/*}}*/);
 /*}}*/

@@ -53,7 +53,7 @@ extern "C" __global__ void __launch_bounds__(/*{{threads*/ 64 /*}}*/) /*{{name*/
         /*{{for staged*/ /*{{t*/ t0 /*}}*/[r * /*{{groups*/ 8 /*}}*/ + cxxi_x][cxxi_y + u * /*{{abreast*/ 8 /*}}*/] = /*{{m*/ m0 /*}}*/[u][r]; /*}}*/
       }
     }
-    __syncthreads();
+    cxxi_sync_block();
     /*}}*/
     // The groups of a thread, along the last variable of space.
 #pragma unroll
