@@ -150,6 +150,28 @@ class Renderer {
   std::string out_;
 };
 
+// Lines without the blank ones, each indented by the brackets that are open at its start.
+std::string indent_lines(std::string_view text) {
+  std::string out, open;  // brackets
+  for_each_line(text, [&](std::string_view whole) {
+    std::string_view line = trimmed(whole);
+    if (line.empty()) return;
+    const bool is_directive = line.starts_with('#');
+    const bool closes = line.starts_with('}') && !open.empty();
+    if (closes) open.pop_back();
+    const auto braces = static_cast<size_t>(std::ranges::count(open, '{'));
+    if (!out.empty()) out += '\n';
+    out.append(2 * braces + (open.ends_with('(') ? 4 : 0), ' ').append(line);
+    if (is_directive) return;
+    line = line.substr(closes ? 1 : 0, line.find("//") - (closes ? 1 : 0));
+    for (const char c : line) {
+      if (c == '{' || c == '(') open += c;
+      if ((c == '}' || c == ')') && !open.empty()) open.pop_back();
+    }
+  });
+  return out;
+}
+
 }  // namespace
 
 std::string render_template(std::string_view text, const Values& values, const SpellValue& spell, std::string_view file) {
@@ -172,27 +194,6 @@ std::string spell_plain(const Value& value) {
   if (const auto* parameter = std::get_if<kernels::Parameter>(&value)) return fmt::format("p{}", parameter->buffer.index());
   if (const auto* truth = std::get_if<bool>(&value)) return *truth ? "true" : "false";
   throw_internal("a value of kind {} has no text on this target", value.index());
-}
-
-std::string indent_lines(std::string_view text) {
-  std::string out, open;  // brackets
-  for_each_line(text, [&](std::string_view whole) {
-    std::string_view line = trimmed(whole);
-    if (line.empty()) return;
-    const bool is_directive = line.starts_with('#');
-    const bool closes = line.starts_with('}') && !open.empty();
-    if (closes) open.pop_back();
-    const auto braces = static_cast<size_t>(std::ranges::count(open, '{'));
-    if (!out.empty()) out += '\n';
-    out.append(2 * braces + (open.ends_with('(') ? 4 : 0), ' ').append(line);
-    if (is_directive) return;
-    line = line.substr(closes ? 1 : 0, line.find("//") - (closes ? 1 : 0));
-    for (const char c : line) {
-      if (c == '{' || c == '(') open += c;
-      if ((c == '}' || c == ')') && !open.empty()) open.pop_back();
-    }
-  });
-  return out;
 }
 
 }  // namespace cxxinductor::codegen

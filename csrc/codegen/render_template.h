@@ -26,7 +26,4 @@ std::string render_template_file(std::string_view name, const kernels::Values& v
 // Of values that have one text on all targets: words, numbers, names.
 std::string spell_plain(const kernels::Value& value);
 
-// Lines without the blank ones, each indented by the brackets that are open at its start.
-std::string indent_lines(std::string_view text);
-
 }  // namespace cxxinductor::codegen

@@ -6,11 +6,10 @@
 
 namespace cxxinductor::codegen {
 
-std::string statement_lines(const ScalarStatements& statements, std::vector<StatementValue> inputs, DType operand, const StatementSpelling& spelling,
+std::string statement_lines(const ScalarStatements& statements, std::vector<StatementValue> values, DType operand, const StatementSpelling& spelling,
                             const std::function<void(const std::vector<StatementValue>& results, TextWriter& out)>& use) {
   TextWriter out;
-  CXXI_CHECK(inputs.size() == statements.input_count(), "statements of {} inputs, found {}", statements.input_count(), inputs.size());
-  std::vector<StatementValue> values = std::move(inputs);
+  CXXI_CHECK(values.size() == statements.input_count(), "statements of {} inputs, found {}", statements.input_count(), values.size());
   for (const ScalarStatements::Step& step : statements.steps()) {
     const DType dtype = step.type.value_or(operand);
     if (step.literal != ScalarStatements::Literal::None) {

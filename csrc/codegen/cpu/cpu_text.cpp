@@ -6,10 +6,6 @@
 
 namespace cxxinductor::codegen {
 
-std::string CpuText::expression(sym::Expr e) const { return spelled(e, nullptr, {}); }
-
-std::string CpuText::lane_expression(sym::Expr e, const kernels::Slot& slot, std::string_view lane) const { return spelled(e, &slot, lane); }
-
 std::string CpuText::spelled(sym::Expr e, const kernels::Slot* slot, std::string_view lane) const {
   sym::CSpelling spelling;
   spelling.integer_suffix = "LL";

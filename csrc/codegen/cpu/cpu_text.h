@@ -28,9 +28,9 @@ class CpuText {
   const loops::Stmt& stmt(StmtId id) const { return kernel.region.body[id]; }
   std::string variable(VarId v) const { return "x_" + kernel.region.vars[v].name; }
   std::string extent(VarId v) const { return expression(kernel.region.vars[v].extent); }
-  std::string expression(sym::Expr e) const;
+  std::string expression(sym::Expr e) const { return spelled(e, nullptr, {}); }
   // Inside a lambda over the lanes of a fragment, whose number is `lane`.
-  std::string lane_expression(sym::Expr e, const kernels::Slot& slot, std::string_view lane) const;
+  std::string lane_expression(sym::Expr e, const kernels::Slot& slot, std::string_view lane) const { return spelled(e, &slot, lane); }
   // Of a reduction: the struct of its states and the dtype of its operand, template arguments of what holds states.
   std::string state(StmtId reduce) const;
   std::string coordinates(const kernels::Coordinates& of) const;

@@ -186,13 +186,17 @@ class BodyPrinter {
     const std::string element = fmt::format("p{}[{}]", load.buffer.index(), text_.expression(kernel_.offsets[step.stmt], moving(lane)));
     const std::string when = condition(step.guard, lane);
     if (when.empty()) return element;
-    const Scalar other = load.mask.valid() ? load.other : Scalar::from_integer(stmt(step.stmt).dtype, 0);
-    return fmt::format("{} ? {} : {}", when, element, cuda_literal(other));
+    return fmt::format("{} ? {} : {}", when, element, other_value(step.stmt));
+  }
+
+  // Of a load that is not made.
+  std::string other_value(StmtId id) const {
+    const auto& load = *stmt(id).as<loops::Load>();
+    return cuda_literal(load.mask.valid() ? load.other : Scalar::from_integer(stmt(id).dtype, 0));
   }
 
   void load_group(const Step& step) {
     const StmtId id = step.stmt;
-    const auto& load = *stmt(id).as<loops::Load>();
     const std::string to = place(id, step.where);
     if (!lanes(id)) return out_.line("{} = {};", to, scalar_load(step, false));
     if (!is_wide(kernel_, slot_, id)) {
@@ -201,10 +205,8 @@ class BodyPrinter {
       return out_.line("}}");
     }
     std::string value = group_access("load", id, "");
-    if (const std::string when = condition(step.guard, false); !when.empty()) {
-      const Scalar other = load.mask.valid() ? load.other : Scalar::from_integer(stmt(id).dtype, 0);
-      value = fmt::format("{} ? {} : cxxi_fill_group<{}>({})", when, value, slot_.width, cuda_literal(other));
-    }
+    if (const std::string when = condition(step.guard, false); !when.empty())
+      value = fmt::format("{} ? {} : cxxi_fill_group<{}>({})", when, value, slot_.width, other_value(id));
     if (ahead_) return out_.line("{} = {};", to, value);
     begin_origin(stmt(id));
     const std::string head = step.where == Where::Group ? fmt::format("const {} ", type_of_group(id)) : "";

@@ -8,10 +8,6 @@ namespace cxxinductor::codegen {
 
 std::string CudaText::variable(VarId v) const { return "x_" + identifier(kernel.region.vars[v].name); }
 
-std::string CudaText::expression(sym::Expr e, VarId lane) const { return spelled(e, lane, false); }
-
-std::string CudaText::wide_expression(sym::Expr e, VarId lane) const { return spelled(e, lane, true); }
-
 std::string CudaText::spelled(sym::Expr e, VarId lane, bool wide) const {
   sym::CSpelling spelling;
   spelling.integer_suffix = wide || variant.index64 ? "LL" : "";

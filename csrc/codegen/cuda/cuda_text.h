@@ -10,7 +10,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "ir/origin.h"
@@ -35,8 +34,8 @@ class CudaText {
   std::string variable(VarId v) const;
   std::string extent(VarId v) const { return expression(kernel.region.vars[v].extent); }
   // C text of e in the variant's index width, or in 64 bits; lane: the variable that moves with the loop over lanes around it, if any.
-  std::string expression(sym::Expr e, VarId lane = {}) const;
-  std::string wide_expression(sym::Expr e, VarId lane = {}) const;
+  std::string expression(sym::Expr e, VarId lane = {}) const { return spelled(e, lane, false); }
+  std::string wide_expression(sym::Expr e, VarId lane = {}) const { return spelled(e, lane, true); }
   std::string address(StmtId id) const;
   std::string fragment_type(kernels::FragmentType of) const;
   std::string state(StmtId reduce) const;  // type of its states

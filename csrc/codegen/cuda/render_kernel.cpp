@@ -71,7 +71,6 @@ Values signature(const CudaText& text) {
 }
 
 std::string spell(const CudaText& text, const kernels::Value& value) {
-  const plan::Kernel& kernel = text.kernel;
   return std::visit(
       Overloaded{
           [&](sym::Expr e) { return text.expression(e); },
@@ -82,7 +81,7 @@ std::string spell(const CudaText& text, const kernels::Value& value) {
           [&](kernels::FragmentType of) { return text.fragment_type(of); },
           [&](kernels::Address address) { return text.address(address.access); },
           [&](kernels::OriginComment comment) { return text.origin_comment(comment.stmt); },
-          [&](kernels::BlockNumber) { return std::string(kernel.max_grouped > 1 ? "cxxi_block" : "blockIdx.x"); },
+          [&](kernels::BlockNumber) { return std::string(text.kernel.max_grouped > 1 ? "cxxi_block" : "blockIdx.x"); },
           [&](const kernels::Coordinates& coordinates) { return text.coordinates(coordinates); },
           [&](kernels::Lanes lanes) { return text.lanes(lanes); },
           [&](const kernels::PointNumber& point) { return text.point_number(point.vars); },
