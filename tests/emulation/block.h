@@ -50,9 +50,12 @@ class Block {
 
   // ---- What intrinsics are made of. `call`: their name; all lanes have to be at the same one.
   void wait_block() { wait(all_); }
-  void wait_warp(const char* call) {
+  void wait_warp(const char* call, bool exchanges = false) {
     Warp& warp = warps_[running_ / 32];
-    if (warp.barrier.arrived == 0) warp.call = call;
+    if (warp.barrier.arrived == 0) {
+      warp.call = call;
+      warp.exchanges = exchanges;
+    }
     if (std::strcmp(warp.call, call) != 0) fail(std::string("lanes of a warp are at ") + warp.call + " and at " + call);
     wait(warp.barrier);
   }
@@ -63,9 +66,7 @@ class Block {
     if (warp.barrier.members < warp.lanes) fail(std::string(call) + ": lanes of the warp have returned");
     auto& words = warp.words[warp.barrier.generation % 2];
     words[running_ % 32] = mine;
-    warp.exchanges = true;
-    wait_warp(call);
-    warp.exchanges = false;
+    wait_warp(call, true);
     return words;
   }
   AsyncWork& copies() { return fibres_[running_].copies; }

@@ -26,8 +26,8 @@ class EmulatedUnit {
  public:
   EmulatedUnit(const std::vector<const plan::Kernel*>& kernels, plan::Variant variant, const OriginTable& origins,
                const std::string& name);
-  // Each launch has a seed of its own, the same in each process unless CXXINDUCTOR_FUZZ_SEED says otherwise. InternalError where threads race, or
-  // a barrier is not met by all of them; UserError where a check fails.
+  // Each launch of each text has a seed of its own, always the same. InternalError where threads race, or a barrier is not met by all of them;
+  // UserError where a check fails.
   void run(size_t kernel, std::span<void* const> buffers, std::span<const int64_t> symbols, int64_t grid) const;
   void run_grouped(size_t kernel, std::span<const runtime::LaunchArgs> items) const;
   const std::string& source() const { return source_; }

@@ -16,7 +16,8 @@ constexpr uint64_t seeds = 24;
 
 // A kernel's body: `i` is the thread, `a` has 64 words i + 1, of 16 bytes each; `r` 64 zeros.
 std::string kernel(const std::string& name, const std::string& body) {
-  return "extern \"C\" __global__ void " + name + "(const uint4* a, unsigned int* r) { const int i = threadIdx.x; __shared__ unsigned int s[64]; " + body + " }\n";
+  return "extern \"C\" __global__ void " + name + "(const uint4* a, unsigned int* r) {\n  const int i = threadIdx.x;\n  __shared__ unsigned int s[64];\n  " + body +
+         "\n}\n";
 }
 
 class Kernel {
@@ -80,9 +81,11 @@ TEST_CASE("emulation: asynchronous work is done early and late", "[emulation]") 
   CHECK(outcomes(copies + "cxxi_wait_copies<1>(); r[i] = to[i].x;") == 1);
   CHECK(outcomes(copies + "cxxi_wait_copies<1>(); r[i] = to[64 + i].x;") > 1);
   CHECK(outcomes(copies + "cxxi_wait_copies<0>(); r[i] = to[64 + i].x;") == 1);
-  const std::string products = "CXXI_DYNAMIC_SHARED(bytes); cxxi_bf16* const tile = (cxxi_bf16*)(bytes); for (int e = i; e < 4096; e += 64) tile[e] = cxxi_to_bf16(1.0f); "
-                               "cxxi_publish_stage(); cxxi_sync_block(); float sums[8][4] = {}; const cxxi_tile_descriptor d = cxxi_describe_tile(tile, 0, 1024, 128); "
-                               "cxxi_begin_products(); cxxi_multiply_add_group<true, true>(sums, d, d, cxxi_bf16()); cxxi_commit_products(); ";
+  const std::string products =
+      "CXXI_DYNAMIC_SHARED(bytes); cxxi_bf16* const tile = (cxxi_bf16*)(bytes); "
+      "for (int e = i; e < 4096; e += 64) tile[e] = cxxi_to_bf16(1.0f); cxxi_publish_stage(); cxxi_sync_block(); "
+      "float sums[8][4] = {}; const cxxi_tile_descriptor d = cxxi_describe_tile(tile, 0, 1024, 128); "
+      "cxxi_begin_products(); cxxi_multiply_add_group<true, true>(sums, d, d, cxxi_bf16()); cxxi_commit_products(); ";
   CHECK(outcomes(products + "r[i] = (unsigned int)(sums[0][0]);") > 1);
   CHECK(outcomes(products + "cxxi_wait_products<0>(); r[i] = (unsigned int)(sums[0][0]);") == 1);
 }

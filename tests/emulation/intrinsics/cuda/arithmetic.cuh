@@ -7,16 +7,11 @@ CXXI_FN float cxxi_mul(float a, float b) { return a * b; }
 CXXI_FN double cxxi_mul(double a, double b) { return a * b; }
 CXXI_FN float cxxi_rsqrt(float a) { return float(1.0 / std::sqrt(double(a))); }
 CXXI_FN double cxxi_rsqrt(double a) { return 1.0 / std::sqrt(a); }
-// As the interpreter computes them: the product with pi is rounded.
-CXXI_FN void cxxi_sincospi(double a, double* sine, double* cosine) {
-  *sine = std::sin(3.14159265358979323846 * a);
-  *cosine = std::cos(3.14159265358979323846 * a);
-}
-CXXI_FN void cxxi_sincospi(float a, float* sine, float* cosine) {
-  double s, c;
-  cxxi_sincospi(double(a), &s, &c);
-  *sine = float(s);
-  *cosine = float(c);
+// As the interpreter computes them: the product with pi is rounded to the type.
+template <class T>
+void cxxi_sincospi(T a, T* sine, T* cosine) {
+  *sine = std::sin(T(3.14159265358979323846) * a);
+  *cosine = std::cos(T(3.14159265358979323846) * a);
 }
 CXXI_FN float cxxi_sin_approx(float a) { return std::sin(a); }
 CXXI_FN float cxxi_cos_approx(float a) { return std::cos(a); }
