@@ -1,7 +1,7 @@
 """Enforces the layers of ARCHITECTURE.md by scanning #include lines, the limits of files and functions, and the project's vocabulary.
 
 Exit status 1 when a layer includes what it may not, a file or function has too many lines, or a text uses a retired name
-(retired_names.py). Usage: check_layers.py [--root DIR]
+(retired_names.py), or a template names an intrinsic of CUDA outside of the folder that has them. Usage: check_layers.py [--root DIR]
 """
 
 import argparse
@@ -55,6 +55,15 @@ FORBIDDEN_WORDS = {
     **{layer: re.compile(r"\b(cuda|nvrtc|CUDA|DeviceType::Cuda)\b") for layer in ("kernels", "schedule")},
     **{layer: ASKS_WHICH_TARGET for layer in ("runtime", "driver", "torch_bridge", "api")},
 }
+
+# Templates call intrinsics by the names of this folder, which tests/emulation defines for the host. Those of the CPU have builtins of their own.
+INTRINSICS = "kernels_templates/intrinsics/"
+CPU_TEMPLATES = "kernels_templates/cpu/"
+# Beside inline assembly, what begins with two underscores, but for the words of CUDA itself, and functions that look like others.
+INTRINSIC = re.compile(
+    r"\basm\b|\b__(?!(?:global|device|shared|launch_bounds|grid_constant|restrict)__\b)\w+"
+    r"|\batomic[A-Z]\w*|\b(?:rsqrtf?|sincos(?:pi)?f?|clock(?:64)?)\b"
+)
 
 # The last line of a function's head, as clang-format writes it. The heads of classes, namespaces and initializers do not end so.
 FUNCTION = re.compile(r"[)}](?: const| noexcept| override| final| mutable| &| &&| try| ->[^{]*| requires[^{]*)* \{$")
@@ -120,6 +129,18 @@ def function_problems(path: Path, root: Path) -> list[str]:
     return problems
 
 
+def intrinsic_problems(path: Path, root: Path) -> list[str]:
+    name = path.relative_to(root).as_posix()
+    if not name.startswith("kernels_templates/") or name.startswith((INTRINSICS, CPU_TEMPLATES)):
+        return []
+    problems = []
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        found = INTRINSIC.search(line.split("//")[0])
+        if found:
+            problems.append(f"{name}:{number}: '{found.group(0)}' is for a function in {INTRINSICS}cuda")
+    return problems
+
+
 def name_problems(path: Path, root: Path) -> list[str]:
     name = path.relative_to(root).as_posix()
     if path.suffix not in TEXTS or name in ALLOWED_IN:
@@ -137,6 +158,7 @@ def main() -> int:
     problems = [problem for path in sources for problem in problems_of(path, root)]
     problems += [problem for path in sources + others for problem in size_problems(path, root)]
     problems += [problem for path in sources + others for problem in function_problems(path, root)]
+    problems += [problem for path in others if path.is_file() for problem in intrinsic_problems(path, root)]
     problems += [problem for path in sources + others + pages for problem in name_problems(path, root)]
     print("\n".join(problems) or f"layers, sizes and names: {len(sources)} sources and {len(others)} other files pass")
     return 1 if problems else 0

@@ -49,7 +49,7 @@ void write_templates(const Report& report, const std::string& kernels) {
   std::map<std::string, std::string> templates;
   for (const Report::KernelSource& source : report.kernel_sources) templates.merge(codegen::included_templates(source.text));
   for (const auto& [name, text] : templates) {
-    make_folders(join_path(kernels, name.substr(0, name.find('/'))), kFolderMode);
+    make_folders(join_path(kernels, name.substr(0, name.rfind('/'))), kFolderMode);
     write_file(join_path(kernels, name), text);
   }
 }

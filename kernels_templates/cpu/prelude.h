@@ -48,6 +48,7 @@ CXXI_PRIMITIVE(atan2, atan2)
 CXXI_PRIMITIVE(hypot, hypot)
 #undef CXXI_PRIMITIVE
 
+CXXI_FN unsigned long long cxxi_whole_product(unsigned int a, unsigned int b) { return (unsigned long long)(a) * b; }
 CXXI_FN float cxxi_sinpi(float a) { return __builtin_sinf(3.14159265358979323846f * a); }
 CXXI_FN double cxxi_sinpi(double a) { return __builtin_sin(3.14159265358979323846 * a); }
 CXXI_FN float cxxi_cospi(float a) { return __builtin_cosf(3.14159265358979323846f * a); }

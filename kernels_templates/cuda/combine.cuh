@@ -4,11 +4,15 @@
 // and round to the element's type each time, as eager's atomics do.
 struct cxxi_by_add {
   template <class T>
+  static constexpr bool in_memory = cxxi_adds_in_memory<T>;
+  template <class T>
   CXXI_FN static T of(T a, T b) {
     return cxxi_add(a, b);
   }
 };
 struct cxxi_by_mul {
+  template <class T>
+  static constexpr bool in_memory = false;
   template <class T>
   CXXI_FN static T of(T a, T b) {
     return cxxi_mul(a, b);
@@ -16,11 +20,15 @@ struct cxxi_by_mul {
 };
 struct cxxi_by_max {
   template <class T>
+  static constexpr bool in_memory = false;
+  template <class T>
   CXXI_FN static T of(T a, T b) {
     return cxxi_maximum(a, b);
   }
 };
 struct cxxi_by_min {
+  template <class T>
+  static constexpr bool in_memory = false;
   template <class T>
   CXXI_FN static T of(T a, T b) {
     return cxxi_minimum(a, b);
@@ -60,7 +68,7 @@ CXXI_FN void cxxi_put_word(T* p, T value, Word* words) {
     const T now = cxxi_combine<Op>(cxxi_word_of<Word, T>::to(seen), value);
     const Word next = cxxi_word_of<Word, T>::from(now);
     if (next == seen) return;
-    old = atomicCAS(words, seen, next);
+    old = cxxi_compare_and_swap(words, seen, next);
   } while (old != seen);
 }
 // Elements of 1 and 2 bytes live in an aligned word of 4.
@@ -76,52 +84,19 @@ CXXI_FN void cxxi_put_part(T* p, T value) {
     const T now = cxxi_combine<Op>(cxxi_raw<T>::from((seen & mask) >> shift), value);
     const unsigned int next = (seen & ~mask) | ((cxxi_raw<T>::of(now) << shift) & mask);
     if (next == seen) return;
-    old = atomicCAS(word, seen, next);
+    old = cxxi_compare_and_swap(word, seen, next);
   } while (old != seen);
 }
 
 template <class Op, class T>
-struct cxxi_atomic {
-  CXXI_FN static void put(T* p, T value) {
-    if constexpr (sizeof(T) == 8) {
-      cxxi_put_word<Op>(p, value, (unsigned long long*)(p));
-    } else if constexpr (sizeof(T) == 4) {
-      cxxi_put_word<Op>(p, value, (unsigned int*)(p));
-    } else {
-      cxxi_put_part<Op>(p, value);
-    }
-  }
-};
-#ifndef CXXI_HOST_EMULATION
-// Reductions in the memory system; no thread waits for them.
-#define CXXI_NATIVE_ADD(type, as)                                                   \
-  template <>                                                                       \
-  struct cxxi_atomic<cxxi_by_add, type> {                                           \
-    CXXI_FN static void put(type* p, type value) { atomicAdd((as*)(p), (as)(value)); } \
-  };
-CXXI_NATIVE_ADD(float, float)
-CXXI_NATIVE_ADD(double, double)
-CXXI_NATIVE_ADD(int, int)
-CXXI_NATIVE_ADD(unsigned int, unsigned int)
-CXXI_NATIVE_ADD(long long, unsigned long long)
-CXXI_NATIVE_ADD(unsigned long long, unsigned long long)
-#undef CXXI_NATIVE_ADD
-template <>
-struct cxxi_atomic<cxxi_by_add, cxxi_f16> {
-  CXXI_FN static void put(cxxi_f16* p, cxxi_f16 value) {
-    asm volatile("red.global.add.noftz.f16 [%0], %1;" ::"l"(__cvta_generic_to_global(p)), "h"(value.bits) : "memory");
-  }
-};
-#if __CUDA_ARCH__ >= 900
-template <>
-struct cxxi_atomic<cxxi_by_add, cxxi_bf16> {
-  CXXI_FN static void put(cxxi_bf16* p, cxxi_bf16 value) {
-    asm volatile("red.global.add.noftz.bf16 [%0], %1;" ::"l"(__cvta_generic_to_global(p)), "h"(value.bits) : "memory");
-  }
-};
-#endif
-#endif
-template <class Op, class T>
 CXXI_FN void cxxi_put_atomic(T* p, T value) {
-  cxxi_atomic<Op, T>::put(p, value);
+  if constexpr (Op::template in_memory<T>) {
+    cxxi_add_in_memory(p, value);
+  } else if constexpr (sizeof(T) == 8) {
+    cxxi_put_word<Op>(p, value, (unsigned long long*)(p));
+  } else if constexpr (sizeof(T) == 4) {
+    cxxi_put_word<Op>(p, value, (unsigned int*)(p));
+  } else {
+    cxxi_put_part<Op>(p, value);
+  }
 }

@@ -146,21 +146,16 @@ CXXI_FN void cxxi_transpose(cxxi_group<T, W> (&square)[W]) {
 
 // Between sweeps: from here on the compiler does not know what these packed elements were computed from, so that it unpacks them
 // again rather than keep the unpacked ones, twice or four times as large, in registers.
-#ifdef CXXI_HOST_EMULATION
-template <class Group, int Items>
-void cxxi_keep_packed(Group (&)[Items]) {}
-#else
 template <class T, int W, int Items>
 CXXI_FN void cxxi_keep_packed(cxxi_group<T, W, true> (&groups)[Items]) {
 #pragma unroll
   for (int k = 0; k < Items; ++k) {
 #pragma unroll
-    for (int i = 0; i < int(sizeof(groups[k].words) / 4); ++i) asm("" : "+r"(groups[k].words[i]));
+    for (int i = 0; i < int(sizeof(groups[k].words) / 4); ++i) cxxi_hide_origin(groups[k].words[i]);
   }
 }
 template <class T, int W, int Items>
 CXXI_FN void cxxi_keep_packed(cxxi_group<T, W, false> (&)[Items]) {}
-#endif
 
 // ---- Index arithmetic in the variant's own width ---------------------------------------------------------------------
 CXXI_FN int cxxi_floor_mod(int a, int b) {
@@ -176,12 +171,12 @@ CXXI_FN bool cxxi_within(long long index, long long bound) {
 }
 // The first failing check of all threads leaves its statement, index and bound; the host raises the error.
 CXXI_FN void cxxi_report(int* record, int stmt, long long index, long long bound) {
-  if (atomicCAS(record, 0, 1) != 0) return;
+  if (cxxi_compare_and_swap(record, 0, 1) != 0) return;
   record[2] = int(index & 0xffffffffLL);
   record[3] = int(index >> 32);
   record[4] = int(bound & 0xffffffffLL);
   record[5] = int(bound >> 32);
   record[1] = stmt;
-  __threadfence_system();
+  cxxi_fence_system();
   record[6] = 1;  // the record is complete
 }

@@ -87,7 +87,7 @@ CXXI_FN void cxxi_slot_reduce(State (&states)[Items][W], void* shared_bytes, uns
 #pragma unroll 1
   for (int turn = 0; turn < Slots; turn += Room) {
     const int part = int(slot) - turn;
-    __syncthreads();
+    cxxi_sync_block();
     if (part >= 0 && part < Room) {
 #pragma unroll
       for (int k = 0; k < Items; ++k) {
@@ -95,7 +95,7 @@ CXXI_FN void cxxi_slot_reduce(State (&states)[Items][W], void* shared_bytes, uns
         for (int e = 0; e < W; ++e) shared[part * elements + (k * W + e) * Threads + int(lane)] = states[k][e];
       }
     }
-    __syncthreads();
+    cxxi_sync_block();
     if constexpr (Room > 1) {
       for (int element = int(threadIdx.x); element < elements; element += Threads * Slots) {
         cxxi_joined<State> joined(shared[element]);
@@ -105,7 +105,7 @@ CXXI_FN void cxxi_slot_reduce(State (&states)[Items][W], void* shared_bytes, uns
         }
         shared[element] = joined.state();
       }
-      __syncthreads();
+      cxxi_sync_block();
     }
     if (slot != 0) continue;
 #pragma unroll
@@ -160,7 +160,7 @@ CXXI_FN void cxxi_column_reduce(State (&states)[W], void* shared_bytes) {
     State* shared = static_cast<State*>(shared_bytes);
     const int group = threadIdx.x % Groups, slot = threadIdx.x / (Groups * in_warp);
     const bool first = threadIdx.x / Groups % in_warp == 0;
-    __syncthreads();
+    cxxi_sync_block();
     if (first) {
 #pragma unroll
       for (int e = 0; e < W; ++e) shared[(slot * W + e) * Groups + group] = states[e];
@@ -168,7 +168,7 @@ CXXI_FN void cxxi_column_reduce(State (&states)[W], void* shared_bytes) {
     // A thread joins a few states of one column: in halves, most threads would wait.
 #pragma unroll
     for (int apart = 1; apart < slots; apart *= in_turn) {
-      __syncthreads();
+      cxxi_sync_block();
       for (int part = int(threadIdx.x); part < columns * ((slots / apart + in_turn - 1) / in_turn); part += Threads * Groups) {
         const int first_slot = part / columns * in_turn * apart, column = part % columns;
         State& place = shared[first_slot * columns + column];
@@ -180,7 +180,7 @@ CXXI_FN void cxxi_column_reduce(State (&states)[W], void* shared_bytes) {
         place = joined.state();
       }
     }
-    __syncthreads();
+    cxxi_sync_block();
 #pragma unroll
     for (int e = 0; e < W; ++e) states[e] = shared[e * Groups + group];
   }

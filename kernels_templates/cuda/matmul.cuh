@@ -175,7 +175,7 @@ struct cxxi_matmul {
       cxxi_commit_copies();
     }
     cxxi_wait_copies<Stages - 2>();
-    __syncthreads();
+    cxxi_sync_block();
     Fragments fragments[2];
     const T* reading = shared;
     T* writing = shared + (Stages - 1) * stage_elements;
@@ -187,7 +187,7 @@ struct cxxi_matmul {
         if (step + 1 == steps) {
           // The next stage has arrived, and no warp still reads the previous one.
           cxxi_wait_copies<Stages - 2>();
-          __syncthreads();
+          cxxi_sync_block();
           reading = reading + stage_elements == end ? shared : reading + stage_elements;
         }
         if (step + 1 < steps || tile + 1 < tiles) load(fragments[(step + 1) % 2], reading, (step + 1) % steps);
@@ -201,14 +201,14 @@ struct cxxi_matmul {
       }
     }
     cxxi_wait_copies<0>();
-    __syncthreads();
+    cxxi_sync_block();
   }
 
   // The sums, cast to Kept, in rows of `Pitch` elements in shared memory, for all threads of the block.
   template <int Pitch, class Kept>
   CXXI_FN void keep(Kept* rows) const {
     cxxi_keep_sums<Pitch, 16>(rows, sums, warp_m(), warp_n());
-    __syncthreads();
+    cxxi_sync_block();
   }
 };
 

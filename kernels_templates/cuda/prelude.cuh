@@ -2,13 +2,7 @@
 //
 // Compute types: float, double, signed char, short, int, long long, their unsigned forms, bool. Storage types of narrow
 // floats are structs of raw bits; cxxi_cast<To>(value) converts between any two of them as ATen converts.
-// add, sub and mul are the _rn intrinsics: the compiler never contracts them across ops (eager rounds between ops).
-// With CXXI_HOST_EMULATION the same text compiles for the host (tests/kernels/cuda_emulation.h defines the rest).
-#ifndef CXXI_HOST_EMULATION
-#define CXXI_FN __device__ __forceinline__
-#define CXXI_DYNAMIC_SHARED(name) extern __shared__ __align__(1024) unsigned char name[]
-#endif
-
+// The same text compiles for the host, where tests/emulation has the intrinsics.
 struct alignas(2) cxxi_bf16 {
   unsigned short bits;
 };
@@ -22,36 +16,13 @@ struct cxxi_f8e5m2 {
   unsigned char bits;
 };
 
+#include "intrinsics/cuda/language.cuh"
+#include "intrinsics/cuda/conversions.cuh"
+#include "intrinsics/cuda/arithmetic.cuh"
+#include "intrinsics/cuda/threads.cuh"
+#include "intrinsics/cuda/atomics.cuh"
+#include "intrinsics/cuda/registers.cuh"
 // ---- Narrow floats -----------------------------------------------------------------------------------------------
-#ifndef CXXI_HOST_EMULATION
-CXXI_FN float cxxi_bits_float(unsigned int bits) { return __uint_as_float(bits); }
-CXXI_FN unsigned int cxxi_float_bits(float value) { return __float_as_uint(value); }
-CXXI_FN float cxxi_to_float(cxxi_f16 v) {
-  float f;
-  asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(v.bits));
-  return f;
-}
-CXXI_FN cxxi_f16 cxxi_to_f16(float f) {
-  cxxi_f16 v;
-  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(v.bits) : "f"(f));
-  return v;
-}
-CXXI_FN cxxi_bf16 cxxi_to_bf16(float f) {
-  cxxi_bf16 v;
-  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(v.bits) : "f"(f));
-  return v;
-}
-// A value that all threads of the warp hold, told to the compiler: arithmetic on it leaves the vector units. All threads
-// of the warp must be here.
-CXXI_FN long long cxxi_uniform(long long value) {
-  unsigned int low, high;
-  asm("redux.sync.or.b32 %0, %1, 0xffffffff;" : "=r"(low) : "r"((unsigned int)(value)));
-  asm("redux.sync.or.b32 %0, %1, 0xffffffff;" : "=r"(high) : "r"((unsigned int)((unsigned long long)(value) >> 32)));
-  return (long long)(((unsigned long long)(high) << 32) | low);
-}
-#else
-CXXI_FN long long cxxi_uniform(long long value) { return value; }
-#endif
 CXXI_FN float cxxi_to_float(cxxi_bf16 v) { return cxxi_bits_float((unsigned int)(v.bits) << 16); }
 
 // Round to nearest even into a format of E exponent and M mantissa bits, as c10's float8 types do.
@@ -155,28 +126,20 @@ template <class Narrow>
 CXXI_FN float cxxi_rounded(float value) {
   return cxxi_to_float(cxxi_narrow<Narrow>::from(value));
 }
-#ifndef CXXI_HOST_EMULATION
-// Conversions of pairs run four times as fast as those of single values, and the upper half of a word of bf16 is a float.
 template <>
 CXXI_FN float cxxi_rounded<cxxi_bf16>(float value) {
-  unsigned int pair;
-  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(value), "f"(0.0f));
-  return cxxi_bits_float(pair);
+  return cxxi_round_to_bf16(value);
 }
 template <>
 CXXI_FN float cxxi_rounded<cxxi_f16>(float value) {
-  unsigned int pair;
-  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(0.0f), "f"(value));
-  return cxxi_to_float(cxxi_f16{(unsigned short)(pair)});
+  return cxxi_round_to_f16(value);
 }
-#endif
 
 // ---- Primitives --------------------------------------------------------------------------------------------------
 #define CXXI_PRIMITIVE(name, single, real)                       \
   CXXI_FN float cxxi_##name(float a) { return single(a); }       \
   CXXI_FN double cxxi_##name(double a) { return real(a); }
 CXXI_PRIMITIVE(sqrt, sqrtf, sqrt)
-CXXI_PRIMITIVE(rsqrt, rsqrtf, rsqrt)
 CXXI_PRIMITIVE(floor, floorf, floor)
 CXXI_PRIMITIVE(ceil, ceilf, ceil)
 CXXI_PRIMITIVE(trunc, truncf, trunc)
@@ -203,19 +166,11 @@ CXXI_PRIMITIVE(atanh, atanhf, atanh)
 CXXI_PRIMITIVE(erf, erff, erf)
 CXXI_PRIMITIVE(erfc, erfcf, erfc)
 CXXI_PRIMITIVE(lgamma, lgammaf, lgamma)
-CXXI_PRIMITIVE(sin_approx, __sinf, sin)
-CXXI_PRIMITIVE(cos_approx, __cosf, cos)
-CXXI_PRIMITIVE(tan_approx, __tanf, tan)
-CXXI_PRIMITIVE(exp_approx, __expf, exp)
-CXXI_PRIMITIVE(log_approx, __logf, log)
 #undef CXXI_PRIMITIVE
 
 #define CXXI_PRIMITIVE(name, single, real)                                   \
   CXXI_FN float cxxi_##name(float a, float b) { return single(a, b); }       \
   CXXI_FN double cxxi_##name(double a, double b) { return real(a, b); }
-CXXI_PRIMITIVE(add, __fadd_rn, __dadd_rn)
-CXXI_PRIMITIVE(sub, __fsub_rn, __dsub_rn)
-CXXI_PRIMITIVE(mul, __fmul_rn, __dmul_rn)
 CXXI_PRIMITIVE(copysign, copysignf, copysign)
 CXXI_PRIMITIVE(real_fmod, fmodf, fmod)
 CXXI_PRIMITIVE(real_pow, powf, pow)
@@ -225,16 +180,23 @@ CXXI_PRIMITIVE(larger, fmaxf, fmax)
 CXXI_PRIMITIVE(smaller, fminf, fmin)
 #undef CXXI_PRIMITIVE
 
-#define CXXI_PRIMITIVE(name, type, both, result) \
-  CXXI_FN type cxxi_##name(type a) {             \
-    type sine, cosine;                           \
-    both(a, &sine, &cosine);                     \
-    return result;                               \
+// In double the approximations are the functions.
+CXXI_FN double cxxi_sin_approx(double a) { return sin(a); }
+CXXI_FN double cxxi_cos_approx(double a) { return cos(a); }
+CXXI_FN double cxxi_tan_approx(double a) { return tan(a); }
+CXXI_FN double cxxi_exp_approx(double a) { return exp(a); }
+CXXI_FN double cxxi_log_approx(double a) { return log(a); }
+
+#define CXXI_PRIMITIVE(name, type, result) \
+  CXXI_FN type cxxi_##name(type a) {       \
+    type sine, cosine;                     \
+    cxxi_sincospi(a, &sine, &cosine);      \
+    return result;                         \
   }
-CXXI_PRIMITIVE(sinpi, float, sincospif, sine)
-CXXI_PRIMITIVE(sinpi, double, sincospi, sine)
-CXXI_PRIMITIVE(cospi, float, sincospif, cosine)
-CXXI_PRIMITIVE(cospi, double, sincospi, cosine)
+CXXI_PRIMITIVE(sinpi, float, sine)
+CXXI_PRIMITIVE(sinpi, double, sine)
+CXXI_PRIMITIVE(cospi, float, cosine)
+CXXI_PRIMITIVE(cospi, double, cosine)
 #undef CXXI_PRIMITIVE
 
 CXXI_FN float cxxi_fma(float a, float b, float c) { return fmaf(a, b, c); }

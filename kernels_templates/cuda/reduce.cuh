@@ -4,24 +4,6 @@
 // T is the compute type of the operand. `update` takes the elements of one thread, in any order; `merge` joins with a state of
 // other elements. States are plain data, so that they may lie in shared memory.
 
-// ---- Exchange between the threads of a warp --------------------------------------------------------------------------
-template <class T>
-CXXI_FN T cxxi_from_lane(T v, int mask) {
-  return T(__shfl_xor_sync(0xffffffffu, int(v), mask));
-}
-template <class T>
-CXXI_FN T cxxi_of_lane(T v, int lane) {
-  return __shfl_sync(0xffffffffu, v, lane);
-}
-#define CXXI_FROM_LANE(type) \
-  CXXI_FN type cxxi_from_lane(type v, int mask) { return __shfl_xor_sync(0xffffffffu, v, mask); }
-CXXI_FROM_LANE(unsigned int)
-CXXI_FROM_LANE(float)
-CXXI_FROM_LANE(double)
-CXXI_FROM_LANE(long long)
-CXXI_FROM_LANE(unsigned long long)
-#undef CXXI_FROM_LANE
-
 // ---- States ----------------------------------------------------------------------------------------------------------
 // A pairwise tree over the elements of one group: short chains, and less rounding than one after the other.
 template <class Combine, class T, int N>
@@ -127,13 +109,7 @@ struct cxxi_max_states {
   CXXI_FN static T of(T a, T b) {
     return cxxi_maximum(a, b);
   }
-#ifndef CXXI_HOST_EMULATION
-  CXXI_FN static float of(float a, float b) {
-    float larger;
-    asm("max.NaN.f32 %0, %1, %2;" : "=f"(larger) : "f"(a), "f"(b));
-    return larger;
-  }
-#endif
+  CXXI_FN static float of(float a, float b) { return cxxi_max_nan(a, b); }
 };
 struct cxxi_min_states {
   template <class T>
@@ -144,13 +120,7 @@ struct cxxi_min_states {
   CXXI_FN static T of(T a, T b) {
     return cxxi_minimum(a, b);
   }
-#ifndef CXXI_HOST_EMULATION
-  CXXI_FN static float of(float a, float b) {
-    float smaller;
-    asm("min.NaN.f32 %0, %1, %2;" : "=f"(smaller) : "f"(a), "f"(b));
-    return smaller;
-  }
-#endif
+  CXXI_FN static float of(float a, float b) { return cxxi_min_nan(a, b); }
 };
 struct cxxi_or_states {
   template <class T>

@@ -1,4 +1,6 @@
 // A kernel of a CUDA graph that writes addresses into the arguments of the kernels behind it (csrc/targets/cuda/node_updates.h).
+#include "intrinsics/cuda/language.cuh"
+#include "intrinsics/cuda/threads.cuh"
 
 // A function of the driver, as printf is one: it is found when the machine code is loaded.
 extern "C" __device__ int cudaGraphKernelNodeSetParam(void* node, unsigned long long offset, const void* value, unsigned long long size);
@@ -25,10 +27,10 @@ extern "C" __global__ void update_nodes(const __grid_constant__ UpdateTable tabl
   const unsigned replay = replays[table.ring];
   const auto* const slot = table.begins + replay % table.slots * table.ranges;
   for (unsigned i = threadIdx.x; i < table.ranges; i += blockDim.x) begins[i] = slot[i];
-  __syncthreads();
+  cxxi_sync_block();
   if (table.is_last && threadIdx.x == 0) {
     replays[table.ring] = replay + 1;
-    __threadfence_system();  // once the host reads `done`, another graph may have the ring
+    cxxi_fence_system();  // once the host reads `done`, another graph may have the ring
     *table.done = replay + 1;
   }
   for (unsigned i = threadIdx.x; i < table.words; i += blockDim.x) {

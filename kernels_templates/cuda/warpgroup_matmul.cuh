@@ -67,7 +67,7 @@ struct cxxi_warpgroup_matmul {
     for (Index k = 0; k < depth; k += TileK) {
       cxxi_wait_copies<Stages - 3>();
       cxxi_publish_stage();
-      __syncthreads();
+      cxxi_sync_block();
       multiply(stages + reading * stage_elements);
       fill_next(stages + writing * stage_elements);
       cxxi_commit_copies();
@@ -104,7 +104,7 @@ struct cxxi_sum_parts {
   template <class T>
   CXXI_FN static Kept* keep(const Tile& tile, T* shared, int part) {
     Kept* const kept = reinterpret_cast<Kept*>(shared + Tile::stages_elements) + int(threadIdx.x) / 32 * (rows * pitch);
-    __syncwarp();
+    cxxi_sync_warp();
 #pragma unroll
     for (int p = 0; p < count; ++p) {
       if (p != part) continue;
@@ -116,7 +116,7 @@ struct cxxi_sum_parts {
       }
       cxxi_keep_sums<pitch, 16>(kept, sums, 0, 0);
     }
-    __syncwarp();
+    cxxi_sync_warp();
     return kept;
   }
 };

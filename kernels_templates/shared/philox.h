@@ -1,14 +1,5 @@
-// Random words as curand and ATen draw them: a function of seed, call and position. Part of scalar_math.h.
-// One instruction where high and low halves would be two; the compiler does not always find it.
-CXXI_FN unsigned long long cxxi_whole_product(unsigned int a, unsigned int b) {
-#ifdef __CUDA_ARCH__
-  unsigned long long product;
-  asm("mul.wide.u32 %0, %1, %2;" : "=l"(product) : "r"(a), "r"(b));
-  return product;
-#else
-  return (unsigned long long)(a) * b;
-#endif
-}
+// Random words as curand and ATen draw them: a function of seed, call and position. Part of scalar_math.h. The prelude has
+// cxxi_whole_product(a, b), all 64 bits of a product of 32-bit integers.
 // Philox4x32-10 (Salmon et al., SC 2011), see philox and philox_pair in ops.def.
 struct cxxi_philox_words {
   unsigned int x, y, z, w;

@@ -1,7 +1,6 @@
 #include "kernels/cuda_program.h"
 
-#include <iterator>
-#include <sstream>
+#include <functional>
 
 namespace cxxinductor::tests {
 namespace {
@@ -43,28 +42,13 @@ plan::Plan without_specializations(plan::Plan plan) {
 
 EmulatedUnit::EmulatedUnit(const std::vector<const plan::Kernel*>& kernels, plan::Variant variant,
                            const OriginTable& origins, const std::string& name)
-    : source_(codegen::emit_cuda(kernels, variant, origins)) {
-  std::string unit = "#include <cuda_emulation.h>\n";
-  unit += source_;
-  unit += "CXXI_EMULATION_TWINS\n";
-  for (const plan::Kernel* kernel : kernels)
-    unit += fmt::format(
-        "extern \"C\" bool run_{0}(void* const* a, unsigned t, int64_t b) {{ return cxxi_emulation::launch(&{0}, a, t, "
-        "b); }}\n",
-        kernel->name);
-  targets::HostCompiler compiler({});
-  // The folder of the precompiled header comes first.
-  std::vector<std::string> flags = {"-shared", "-I" CXXINDUCTOR_EMULATION_FOLDER, "-I" CXXINDUCTOR_SOURCE_DIR "/tests/kernels"};
-  std::istringstream words(CXXINDUCTOR_EMULATION_FLAGS);
-  flags.insert(flags.end(), std::istream_iterator<std::string>(words), {});
-  object_ = std::make_unique<targets::SharedObject>(compiler.compile(unit, flags, name), std::vector<std::string>{"/tmp"});
+    : source_(codegen::emit_cuda(kernels, variant, origins, codegen::Templates::Included)) {
+  std::vector<std::string> names;
   for (const plan::Kernel* kernel : kernels) {
-    void* function = object_->find("run_" + kernel->name);
-    CXXI_CHECK(function != nullptr, "no kernel {}", kernel->name);
-    kernels_.push_back({kernel->name, reinterpret_cast<Function>(function),
-                        plan::launch_shape(*kernel).block_x, codegen::cuda_has_checks(*kernel),
-                        plan::GroupedLaunchLayout(*kernel)});
+    names.push_back(kernel->name);
+    kernels_.push_back({kernel->name, plan::launch_shape(*kernel).block_x, codegen::cuda_has_checks(*kernel), plan::GroupedLaunchLayout(*kernel)});
   }
+  text_ = std::make_unique<HostText>(source_, names, name);
 }
 
 void EmulatedUnit::run(size_t number, std::span<void* const> buffers, std::span<const int64_t> symbols,
@@ -76,7 +60,7 @@ void EmulatedUnit::run(size_t number, std::span<void* const> buffers, std::span<
   for (size_t i = 0; i < pointers.size(); ++i)
     args.push_back(kernel.batch.value_bytes[i] > 0 ? pointers[i] : &pointers[i]);
   for (long long& value : numbers) args.push_back(&value);
-  run(kernel, std::move(args), grid);
+  run(number, std::move(args), grid);
 }
 
 void EmulatedUnit::run_grouped(size_t number, std::span<const runtime::LaunchArgs> items) const {
@@ -84,17 +68,19 @@ void EmulatedUnit::run_grouped(size_t number, std::span<const runtime::LaunchArg
   while (!items.empty()) {
     alignas(8) std::array<std::byte, plan::max_grouped_bytes + 8> table;
     const targets::FilledTable filled = targets::fill_grouped_table(kernel.batch, items, table.data());
-    run(kernel, {table.data()}, filled.blocks);
+    run(number, {table.data()}, filled.blocks);
     items = items.subspan(filled.taken);
   }
 }
 
-void EmulatedUnit::run(const Kernel& kernel, std::vector<void*> args, int64_t grid) {
+void EmulatedUnit::run(size_t number, std::vector<void*> args, int64_t grid) const {
+  const Kernel& kernel = kernels_.at(number);
   int record[8] = {};
   void* record_address = record;
   if (kernel.checks) args.push_back(&record_address);
-  if (!kernel.function(args.data(), static_cast<unsigned int>(kernel.threads), grid))
-    throw_internal("kernel {}: a barrier that not all threads reach", kernel.name);
+  const uint64_t seed = std::hash<std::string>()(source_) + launches_++;
+  const std::string error = text_->run(number, args.data(), static_cast<unsigned>(kernel.threads), grid, seed);
+  if (!error.empty()) throw_internal("kernel {} with seed {}: {}", kernel.name, seed, error);
   if (!record[6]) return;
   const int64_t index = (int64_t{record[3]} << 32) | static_cast<uint32_t>(record[2]);
   const int64_t bound = (int64_t{record[5]} << 32) | static_cast<uint32_t>(record[4]);

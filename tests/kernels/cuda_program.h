@@ -8,10 +8,9 @@
 #include <vector>
 
 #include "codegen/cuda/emit.h"
+#include "emulation/host_text.h"
 #include "ir/loops/text.h"
 #include "ir/plan/launch_shape.h"
-#include "targets/cpu/host_compiler.h"
-#include "targets/cpu/shared_object.h"
 #include "targets/grouped_launch_table.h"
 #include "runtime/executable.h"
 #include "runtime/plain_host.h"
@@ -27,24 +26,24 @@ class EmulatedUnit {
  public:
   EmulatedUnit(const std::vector<const plan::Kernel*>& kernels, plan::Variant variant, const OriginTable& origins,
                const std::string& name);
-  // InternalError where a barrier is not met by all threads, UserError where a check fails.
+  // Each launch of each text has a seed of its own, always the same. InternalError where threads race, or a barrier is not met by all of them;
+  // UserError where a check fails.
   void run(size_t kernel, std::span<void* const> buffers, std::span<const int64_t> symbols, int64_t grid) const;
   void run_grouped(size_t kernel, std::span<const runtime::LaunchArgs> items) const;
   const std::string& source() const { return source_; }
 
  private:
-  using Function = bool (*)(void* const* args, unsigned int threads, int64_t blocks);
   struct Kernel {
     std::string name;
-    Function function;
     int threads;
     bool checks;
     plan::GroupedLaunchLayout batch;
   };
-  static void run(const Kernel& kernel, std::vector<void*> args, int64_t grid);
+  void run(size_t number, std::vector<void*> args, int64_t grid) const;
   std::string source_;
-  std::unique_ptr<targets::SharedObject> object_;
+  std::unique_ptr<HostText> text_;
   std::vector<Kernel> kernels_;
+  mutable uint64_t launches_ = 0;
 };
 
 // All kernels of a plan in one variant.

@@ -27,6 +27,10 @@ def check(root):
         ("csrc/ir/a.cpp", "\nint f() {\n" + "  a();\n" * 79 + "}\n", "csrc/ir/a.cpp:2: a function of 81 lines, the limit is 80"),
         ("csrc/ir/a.h", "class A {\n  A()\n      : a_(0) {\n" + "    a();\n" * 79 + "  }\n};\n", "csrc/ir/a.h:3: a function of 81 lines"),
         ("tests/a.cpp", 'TEST_CASE("a") {\n  R"(\n}\n)";\n' + "  a();\n" * 77 + "}\n", "tests/a.cpp:1: a function of 82 lines"),
+        ("kernels_templates/cuda/a.cuh", 'int a;\nasm("");\n', "kernels_templates/cuda/a.cuh:2: 'asm' is for a function in kernels_templates/intrinsics/cuda"),
+        ("kernels_templates/cuda/a.cuh", "__syncthreads();\n", "kernels_templates/cuda/a.cuh:1: '__syncthreads' is for a function"),
+        ("kernels_templates/cuda/a.cuh", "atomicAdd(p, 1);\n", "kernels_templates/cuda/a.cuh:1: 'atomicAdd' is for a function"),
+        ("kernels_templates/shared/a.h", "float f = rsqrtf(a);\n", "kernels_templates/shared/a.h:1: 'rsqrtf' is for a function"),
         ("csrc/ir/a.cpp", "int a;\nbool is_throughput_device();\n", "csrc/ir/a.cpp:2: 'is_throughput_device' is retired: write 'is_simt'"),
         ("docs/a.md", "`walk_rows`\n", "docs/a.md:1: 'walk_rows' is retired: write 'fuse_mixed_order_reductions'"),
         ("README.md", "counters: graph_fallback\n", "README.md:1: 'graph_fallback' is retired: write 'aten_fallback'"),
@@ -45,6 +49,16 @@ def test_other_words_and_limits_reached_pass(tmp_path):
     (tmp_path / "csrc/ir/a.h").write_text('#include "sym/expr.h"\nint my_walk_rows_like_name, home;\n' + "\n" * 398)
     full = "  int f() const {\n" + "    g([] {\n      a();\n    });\n" * 26 + "  }\n"
     (tmp_path / "csrc/ir/a.cpp").write_text("namespace n {\nstruct A {\n" + full * 3 + "};\n}\nint rows[] = {\n" + "    1,\n" * 90 + "};\n")
+    result = check(tmp_path)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_intrinsics_and_words_of_cuda_pass(tmp_path):
+    words = "__global__ void __launch_bounds__(32) f(const __grid_constant__ T t, int* __restrict__ p) { __shared__ int s; }  // not __shfl_sync\n__device__ int n;\n"
+    for path, text in {"cuda/a.cuh": words, "intrinsics/cuda/a.cuh": 'asm("");\n__syncthreads();\n', "cpu/a.h": "__builtin_fma(a, b, c);\n"}.items():
+        file = tmp_path / "kernels_templates" / path
+        file.parent.mkdir(parents=True)
+        file.write_text(text)
     result = check(tmp_path)
     assert result.returncode == 0, result.stdout + result.stderr
 

@@ -48,6 +48,15 @@ TEST_CASE("a dump holds a file per stage, numbered in pipeline order", "[dump]")
   CHECK(files_of(report_of(false), "after:fuse,after:lower") == Names{"04-lower.txt"});  // the option skips fuse
 }
 
+TEST_CASE("templates of a dump lie where sources include them", "[dump]") {
+  driver::Report report = report_of();
+  REQUIRE(report.kernel_sources.size() == 1);
+  report.kernel_sources[0].text = "#include \"cuda/prelude.cuh\"\n";
+  const runtime::TemporaryFolder folder;
+  const std::filesystem::path kernels = std::filesystem::path(driver::write_dump(report, "f", folder.path(), "source")) / "kernels";
+  for (const char* name : {"cuda/prelude.cuh", "shared/philox.h", "intrinsics/cuda/arithmetic.cuh"}) CHECK(std::filesystem::file_size(kernels / name) > 0);
+}
+
 TEST_CASE("a dump holds the form after a text pass", "[dump]") {
   const auto same = [](const std::string& text) { return text; };
   const driver::Report report = report_of(true, {std::make_shared<const driver::TextPass>("mine", "lower", "1", same)});
