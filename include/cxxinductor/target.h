@@ -62,8 +62,8 @@ struct RegisteredTarget {
   int interface = target_interface;
   std::string name;     // letters, digits and '_': the value of option target
   std::string version;  // one line that changes when what compile makes of a text may change; with that of the compiler that it calls
-  TargetFigures figures;
-  std::vector<TargetOption> options;
+  TargetFigures figures = {};
+  std::vector<TargetOption> options = {};
 
   // What these throw becomes an error that names the target and the kernel: where compiling fails, the graph runs through ATen. All are called by
   // several threads at once.
