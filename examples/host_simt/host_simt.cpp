@@ -26,6 +26,9 @@ using namespace cxxinductor;
 constexpr char simt_text[] =
 #include "simt_text.inc"
     ;
+constexpr char intrinsics_text[] =
+#include "intrinsics_text.inc"
+    ;
 
 std::runtime_error failure(const std::string& of) { return std::runtime_error(of + ": " + std::strerror(errno)); }
 
@@ -73,7 +76,7 @@ std::string runner_of(const std::string& entry) { return "host_simt_run_" + entr
 
 // `source` and a function for each entry that runs some blocks of a launch.
 std::string unit_of(const KernelSource& source) {
-  std::string unit = simt_text + source.text + "\nHOST_SIMT_CONVERSIONS\n";
+  std::string unit = simt_text + source.text + "\n";
   for (const std::string& entry : source.entries)
     unit += "extern \"C\" __attribute__((visibility(\"default\"))) bool " + runner_of(entry) +
             "(void* const* arguments, const uint32_t* grid, const uint32_t* block, int64_t shared_bytes, uint64_t first, uint64_t last) {\n"
@@ -82,14 +85,18 @@ std::string unit_of(const KernelSource& source) {
 }
 using Runner = bool (*)(void* const* arguments, const uint32_t* grid, const uint32_t* block, int64_t shared_bytes, uint64_t first, uint64_t last);
 
+constexpr std::string_view intrinsics_folder = "intrinsics/", first_intrinsics = "intrinsics/cuda/language.cuh";
+
 std::string compile(const KernelSource& source, const TargetOptions& options) {
   const TemporaryFolder folder;
   const std::string text = folder.path + "/kernel.cpp", object = folder.path + "/kernel.so";
   write_file(text, unit_of(source));
-  for (const auto& [name, file] : source.files) write_file(folder.path + "/" + name, file);
+  // All intrinsics lie in the first file of theirs that a unit includes.
+  for (const auto& [name, file] : source.files)
+    write_file(folder.path + "/" + name, name == first_intrinsics ? intrinsics_text : name.starts_with(intrinsics_folder) ? "" : file);
   // Sums and products as they stand, as GPUs compute them; integers that wrap.
   run_compiler({HOST_SIMT_COMPILER, "-std=c++20", "-O" + options.at("optimize"), "-shared", "-fPIC", "-fvisibility=hidden", "-ffp-contract=off", "-fwrapv",
-                "-fno-strict-aliasing", "-w", "-DCXXI_HOST_EMULATION=1", "-I" + folder.path, text, "-o", object},
+                "-fno-strict-aliasing", "-w", "-I" + folder.path, text, "-o", object},
                folder.path + "/log");
   return read_file(object);
 }

@@ -1,4 +1,4 @@
-// What kernels for threads in blocks need to run on the host. The library puts it ahead of each kernel's text.
+// The words of CUDA itself, for kernels that run on the host. The library puts it ahead of each kernel's text.
 //
 // A thread of the host runs one block at a time. The block's threads are fibers with stacks of their own, which take turns: each runs until it
 // waits for others. Shared memory is memory of the thread of the host.
@@ -10,8 +10,6 @@
 #include <utility>
 #include <vector>
 
-#define CXXI_FN inline
-#define CXXI_DYNAMIC_SHARED(name) unsigned char* const name = host_simt::block->shared()
 #define __global__
 #define __device__
 #define __shared__ static thread_local
@@ -171,58 +169,5 @@ T shuffle(T value, unsigned int lane) {
 
 }  // namespace host_simt
 
-// ---- What CUDA has -----------------------------------------------------------------------------------------------
+// The rest of what kernels need are the intrinsics.
 inline void __syncthreads() { host_simt::block->wait_for_block(); }
-inline void __threadfence_system() {}
-template <class T>
-T __shfl_sync(unsigned int, T value, int lane) {
-  return host_simt::shuffle(value, unsigned(lane) % 32);
-}
-template <class T>
-T __shfl_xor_sync(unsigned int, T value, int mask) {
-  return host_simt::shuffle(value, host_simt::block->lane() ^ unsigned(mask));
-}
-template <class T>
-T atomicCAS(T* address, T expected, T value) {
-  __atomic_compare_exchange_n(address, &expected, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
-  return expected;
-}
-inline float __fadd_rn(float a, float b) { return a + b; }
-inline float __fsub_rn(float a, float b) { return a - b; }
-inline float __fmul_rn(float a, float b) { return a * b; }
-inline double __dadd_rn(double a, double b) { return a + b; }
-inline double __dsub_rn(double a, double b) { return a - b; }
-inline double __dmul_rn(double a, double b) { return a * b; }
-inline float rsqrtf(float a) { return 1 / std::sqrt(a); }
-inline double rsqrt(double a) { return 1 / std::sqrt(a); }
-#define __sinf std::sin
-#define __cosf std::cos
-#define __tanf std::tan
-#define __expf std::exp
-#define __logf std::log
-template <class T>
-void host_simt_sincospi(T a, T* sine, T* cosine) {
-  *sine = std::sin(T(M_PI) * a);
-  *cosine = std::cos(T(M_PI) * a);
-}
-#define sincospif host_simt_sincospi<float>
-#define sincospi host_simt_sincospi<double>
-
-// ---- In the place of inline PTX: the types are complete at the end of the text, where HOST_SIMT_CONVERSIONS stands -----
-struct cxxi_bf16;
-struct cxxi_f16;
-inline float cxxi_bits_float(unsigned int bits) { return __builtin_bit_cast(float, bits); }
-inline unsigned int cxxi_float_bits(float value) { return __builtin_bit_cast(unsigned int, value); }
-inline float cxxi_to_float(cxxi_f16 v);
-inline cxxi_f16 cxxi_to_f16(float value);
-inline cxxi_bf16 cxxi_to_bf16(float value);
-// Every NaN becomes the same one, as on GPUs.
-#define HOST_SIMT_CONVERSIONS                                                                                            \
-  inline float cxxi_to_float(cxxi_f16 v) { return __builtin_bit_cast(_Float16, v.bits); }                               \
-  inline cxxi_f16 cxxi_to_f16(float value) {                                                                             \
-    return {value != value ? (unsigned short)(0x7fff) : __builtin_bit_cast(unsigned short, _Float16(value))};            \
-  }                                                                                                                      \
-  inline cxxi_bf16 cxxi_to_bf16(float value) {                                                                           \
-    const unsigned int bits = cxxi_float_bits(value);                                                                    \
-    return {value != value ? (unsigned short)(0x7fff) : (unsigned short)((bits + 0x7fff + (bits >> 16 & 1)) >> 16)};     \
-  }

@@ -42,9 +42,9 @@ using TargetOptions = std::map<std::string, std::string>;  // all that are decla
 
 // Kernels to compile: CUDA C++ for threads in blocks, which includes no headers but its own `files`. Each entry is a function
 //   extern "C" __global__ void entry(...)
-// A block has up to 1024 threads, which exchange registers in warps of 32; accesses to memory have up to 16 bytes. Besides the language the text uses __syncthreads, __shfl_sync and __shfl_xor_sync of all lanes, atomicCAS,
-// __threadfence_system, CUDA's functions of math.h and, unless CXXI_HOST_EMULATION is defined, inline PTX; examples/host_simt defines what stands in
-// its place. It has neither tensor cores nor clusters.
+// A block has up to 1024 threads, which exchange registers in warps of 32; accesses to memory have up to 16 bytes. Besides the words of CUDA,
+// __syncthreads and the functions of math.h, the text uses what the files in intrinsics/cuda define, which say what each function computes: another
+// machine compiles files of its own by these names, as examples/host_simt does. It has neither tensor cores nor clusters.
 struct KernelSource {
   std::string text;
   std::map<std::string, std::string> files;  // by name, as in #include "cuda/prelude.cuh": what the text includes, and what that includes
@@ -62,8 +62,8 @@ struct RegisteredTarget {
   int interface = target_interface;
   std::string name;     // letters, digits and '_': the value of option target
   std::string version;  // one line that changes when what compile makes of a text may change; with that of the compiler that it calls
-  TargetFigures figures;
-  std::vector<TargetOption> options;
+  TargetFigures figures = {};
+  std::vector<TargetOption> options = {};
 
   // What these throw becomes an error that names the target and the kernel: where compiling fails, the graph runs through ATen. All are called by
   // several threads at once.
