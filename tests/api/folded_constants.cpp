@@ -22,7 +22,7 @@ FoldedConstants four_times_the_second() {
   %1 = mul(%w, %0)
   return %1
 })");
-  request.targets = torch_bridge::targets_for({Device()});
+  request.targets = torch_bridge::targets_for({Device()}, Options());
   request.host = &torch_bridge::torch_host();
   request.make_provider = [](const plan::Plan& plan, const Targets& targets) {
     return torch_bridge::make_provider(plan, targets, {}, torch_bridge::torch_host());

@@ -23,8 +23,6 @@ struct uint2 {
 struct alignas(16) uint4 {
   unsigned int x, y, z, w;
 };
-// As emitters write it; templates call cxxi_sync_block.
-inline void __syncthreads() { cxxi_emulation::Block::current()->wait_block(); }
 
 namespace cxxi_emulation {
 
