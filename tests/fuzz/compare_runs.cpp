@@ -329,9 +329,10 @@ std::vector<Executor> ir_executors() {
       after_stages("plan without fusion", {{"lower", "lower"}, {"select-kernels", "merge-kernels"}}),
       after_stages("plan without graph passes", {{"lower", "merge-kernels"}}),
       after_stages("plan", {{"graph-passes", "merge-kernels"}}),
-      {"texts", run_from_texts},
   };
 }
+
+Executor text_executor() { return {"texts", run_from_texts}; }
 
 std::optional<Mismatch> find_mismatch(const RandomGraph& random, const interp::Arguments& arguments,
                                       const std::vector<Executor>& executors) {

@@ -45,6 +45,8 @@ struct Executor {
 };
 // The interpreter on the graph after passes, on loops, fused loops, and the plan, for the target of the graph's device.
 std::vector<Executor> ir_executors();
+// The interpreter on the text that each stage leaves. Throws where the stages after it make another source of the text than they do without.
+Executor text_executor();
 
 struct Mismatch {
   std::string executor, reason;
