@@ -8,6 +8,7 @@
 #include "runtime/failed_check.h"
 #include "support/error.h"
 #include "support/fork_locks.h"
+#include "support/utf8.h"
 #include "targets/grouped_launch_table.h"
 
 namespace cxxinductor::targets {
@@ -29,7 +30,7 @@ auto with_errors(const RegisteredTarget& target, std::string_view does, const st
   try {
     return work();
   } catch (const std::exception& error) {
-    throw_user_error("target {}, {} kernel {}: {}", target.name, does, kernel, error.what());
+    throw_user_error("target {}, {} kernel {}: {}", target.name, does, kernel, as_utf8(error.what()));
   } catch (...) {
     throw_user_error("target {}, {} kernel {}: what it threw is not a std::exception", target.name, does, kernel);
   }

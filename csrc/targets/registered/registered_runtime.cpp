@@ -10,6 +10,7 @@
 #include "ir/plan/mapping.h"
 #include "support/error.h"
 #include "support/options.h"
+#include "support/utf8.h"
 #include "targets/registered/registered_kernels.h"
 
 namespace cxxinductor::targets {
@@ -36,7 +37,7 @@ void check_name(const RegisteredTarget& target) {
 void check_figures(const RegisteredTarget& target) {
   const TargetFigures& figures = target.figures;
   const auto check = [&](std::string_view what, auto value, auto least, auto most) {
-    if (value < least || value > most) throw_user_error("register_target({}): expected {} from {} to {}, found {}", target.name, what, least, most, value);
+    if (!(value >= least && value <= most)) throw_user_error("register_target({}): expected {} from {} to {}, found {}", target.name, what, least, most, value);
   };
   check("multiprocessors", figures.multiprocessors, 1, 1 << 20);
   check("shared_bytes_per_block", figures.shared_bytes_per_block, int64_t{48} << 10, int64_t{1} << 30);
@@ -62,7 +63,12 @@ RegisteredTarget open_target_library(const std::string& path) {
   }
   const auto make = reinterpret_cast<const RegisteredTarget* (*)()>(dlsym(library, entry_point));
   if (!make) throw_user_error("load_target: expected a function {} in {}", entry_point, path);
-  const RegisteredTarget* const target = make();
+  const RegisteredTarget* target = nullptr;
+  try {
+    target = make();
+  } catch (const std::exception& error) {
+    throw_user_error("load_target: {} of {}: {}", entry_point, path, as_utf8(error.what()));
+  }
   if (!target || target->interface != target_interface)  // of another one, nothing but its first member can be read
     throw_user_error("load_target: expected a target for interface {} in {}, found {}: build the library again", target_interface, path,
                      target ? fmt::format("{}", target->interface) : "none");

@@ -1,6 +1,7 @@
 // Targets that users register: what of them is checked, their options, and how they are found.
 #include "targets/registered/registered_runtime.h"
 
+#include <cmath>
 #include <functional>
 
 #include "support/error.h"
@@ -44,6 +45,7 @@ TEST_CASE("what a registered target lacks is named", "[targets]") {
   CHECK(refused([](RegisteredTarget& t) { t.name = "cuda"; }) == "register_target: expected a name that no device has, found 'cuda'");
   CHECK(refused([](RegisteredTarget& t) { t.version = ""; }) == "register_target(mine): expected a version of one line, found ''");
   CHECK(refused([](RegisteredTarget& t) { t.figures.multiprocessors = 0; }) == "register_target(mine): expected multiprocessors from 1 to 1048576, found 0");
+  CHECK(refused([](RegisteredTarget& t) { t.figures.launch_seconds = NAN; }) == "register_target(mine): expected launch_seconds from 0 to 1, found nan");
   CHECK(refused([](RegisteredTarget& t) { t.figures.shared_bytes_per_block = 1024; }) ==
         "register_target(mine): expected shared_bytes_per_block from 49152 to 1073741824, found 1024");
   CHECK(refused([](RegisteredTarget& t) { t.options.push_back({"threads", "1", "again"}); }) ==
