@@ -19,20 +19,7 @@ extern "C" __global__ void __launch_bounds__(/*{{threads*/ 256 /*}}*/) /*{{name*
     if (!cxxi_ahead.more()) return;
     const cxxi_uint cxxi_problem = cxxi_ahead.problem;
     /*{{batch*/ /*}}*/
-    /*{{for factors*/
-    /*{{for stored*/
-    const auto /*{{factor*/ cxxi_left /*}}*/ = cxxi_stored_factor<Factor, cxxi_index, /*{{vectorized*/ true /*}}*/>{/*{{p*/ p0 /*}}*/ + /*{{start*/ 0 /*}}*/, /*{{stride*/ 256 /*}}*/, /*{{outer*/ cxxi_rows /*}}*/, /*{{inner*/ cxxi_depth /*}}*/};
-    /*}}*/
-    /*{{for computed*/
-    const auto /*{{factor*/ cxxi_right /*}}*/ = cxxi_compute_factor<Factor, cxxi_index>([&](const cxxi_index /*{{x_outer*/ x_i1 /*}}*/, const cxxi_index /*{{x_inner*/ x_r0 /*}}*/, const int cxxi_lanes) {
-      /*{{steps*/ Factor l1[8]; for (int e = 0; e < 8; ++e) l1[e] = e < cxxi_lanes ? p1[x_i1 * 256 + x_r0 + e] : Factor{}; /*}}*/
-      cxxi_group<Factor, /*{{width*/ 8 /*}}*/> cxxi_made = {};
-#pragma unroll
-      for (int e = 0; e < /*{{width*/ 8 /*}}*/; ++e) cxxi_made.set(e, /*{{value*/ l1 /*}}*/[e]);
-      return cxxi_made;
-    }, /*{{outer*/ cxxi_columns /*}}*/, /*{{inner*/ cxxi_depth /*}}*/);
-    /*}}*/
-    /*}}*/
+#include "cuda/factors.cuh"
     Tile::fill(stage, cxxi_left, cxxi_right, cxxi_ahead.m, cxxi_ahead.n, cxxi_next_k);
     cxxi_next_k += Tile::tile_k;
     if (cxxi_next_k < cxxi_depth) return;

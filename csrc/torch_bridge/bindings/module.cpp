@@ -78,7 +78,8 @@ py::list option_rows() {
       for (const passes::PassInfo& pass : passes::pass_table()) values.append(pass.name);
     rows.append(py::dict(py::arg("name") = option.name, py::arg("type") = python_type(option),
                          py::arg("default") = get_option(Options(), option.name), py::arg("values") = values,
-                         py::arg("environment") = environment_variable(option.name), py::arg("decides_what_is_compiled") = decides_what_is_compiled(option), py::arg("doc") = option.doc));
+                         py::arg("environment") = environment_variable(option.name),
+                         py::arg("decides_what_is_compiled") = decides_what_is_compiled(option), py::arg("doc") = option.doc));
   }
   return rows;
 }
