@@ -76,6 +76,22 @@ std::vector<std::string_view> alternatives(const OptionInfo& option) {
   return found;
 }
 
+template <class Number>
+struct Range {
+  Number least, most;
+};
+// Of OptionInfo::accepts; none where all numbers are accepted.
+template <class Number>
+std::optional<Range<Number>> range_of(std::string_view option) {
+  const std::string_view accepts = row_of(option).accepts;
+  const size_t dots = accepts.find("..");
+  if (dots == accepts.npos) return std::nullopt;
+  Range<Number> range{};
+  std::from_chars(accepts.data(), accepts.data() + dots, range.least);
+  std::from_chars(accepts.data() + dots + 2, accepts.data() + accepts.size(), range.most);
+  return range;
+}
+
 size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
@@ -136,21 +152,17 @@ void assign(int64_t& target, std::string_view name, std::string_view value) {
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), parsed);
   if (error != std::errc() || end != value.data() + value.size())
     throw_user_error("option '{}': expected an integer, found '{}'", name, value);
-  const std::string_view accepts = row_of(name).accepts;
-  if (const size_t dots = accepts.find(".."); dots != accepts.npos) {
-    int64_t least = 0, most = 0;
-    std::from_chars(accepts.data(), accepts.data() + dots, least);
-    std::from_chars(accepts.data() + dots + 2, accepts.data() + accepts.size(), most);
-    if (parsed < least || parsed > most) throw_user_error("option '{}': expected an integer from {} to {}, found '{}'", name, least, most, value);
-  }
+  if (const auto range = range_of<int64_t>(name); range && (parsed < range->least || parsed > range->most))
+    throw_user_error("option '{}': expected an integer from {} to {}, found '{}'", name, range->least, range->most, value);
   target = parsed;
 }
 
 void assign(double& target, std::string_view name, std::string_view value) {
   double parsed = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), parsed);
-  if (error != std::errc() || end != value.data() + value.size() || !(parsed >= 0 && parsed <= 1))
-    throw_user_error("option '{}': expected a number from 0 to 1, found '{}'", name, value);
+  const Range<double> range = range_of<double>(name).value();  // options.def gives one to each
+  if (error != std::errc() || end != value.data() + value.size() || !(parsed >= range.least && parsed <= range.most))
+    throw_user_error("option '{}': expected a number from {} to {}, found '{}'", name, range.least, range.most, value);
   target = parsed;
 }
 
