@@ -39,8 +39,10 @@ class BestPlan {
 };
 
 // The state that the stage lower began with, of which this plan was made: without what that and later stages fill.
-PipelineState before_lowering(const PipelineState& planned, graph::Graph lowered) {
+PipelineState before_lowering(PipelineState& planned, graph::Graph lowered) {
+  Form plan = std::exchange(planned.form, {});  // which is not copied
   PipelineState state = planned;
+  planned.form = std::move(plan);
   state.form = std::move(lowered);
   state.live_range_limit = {};
   state.fusions = {};
