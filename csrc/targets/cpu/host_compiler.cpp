@@ -14,6 +14,7 @@
 #include "support/error.h"
 #include "support/files.h"
 #include "support/fork_locks.h"
+#include "support/utf8.h"
 
 namespace cxxinductor::targets {
 namespace {
@@ -150,11 +151,11 @@ std::string HostCompiler::compile(std::string_view source, const std::vector<std
         what, std::chrono::duration<double>(limits.timeout).count());
   if (result.exit_code != 0)
     throw_internal("{} did not compile {} (exit code {}): {}", path, what, result.exit_code,
-                   result.output.substr(0, kMostQuotedOutput));
+                   as_utf8(result.output.substr(0, kMostQuotedOutput)));
   std::ifstream file(output, std::ios::binary);
   std::stringstream bytes;
   bytes << file.rdbuf();
-  if (!file) throw_internal("{} left no object for {}: {}", path, what, result.output.substr(0, kMostQuotedOutput));
+  if (!file) throw_internal("{} left no object for {}: {}", path, what, as_utf8(result.output.substr(0, kMostQuotedOutput)));
   return std::move(bytes).str();
 }
 
