@@ -6,7 +6,7 @@
 #include <functional>
 #include <vector>
 
-#include "random.h"
+#include "emulation/random.h"
 
 namespace cxxi_emulation {
 
@@ -15,8 +15,7 @@ enum class Timing { Early, Late, Between };
 // Groups of work, oldest first; the last one is not yet committed. Work is done in order.
 class AsyncWork {
  public:
-  template <class Work>
-  void start(Timing timing, Random& random, Work work) {
+  void start(Timing timing, Random& random, std::function<void()> work) {
     const bool now = timing == Timing::Early || (timing == Timing::Between && random.below(2) == 0);
     if (now && waiting_ == 0) {
       work();

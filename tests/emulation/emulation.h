@@ -1,13 +1,13 @@
 // What a unit of CUDA text includes first to run on the host: the words of CUDA itself, and launches. The intrinsics are those of this folder,
-// because the compiler looks here before it looks into kernels_templates. Not for speed, and without blocks that wait for one another: they run
-// one after the other.
+// because the compiler looks here before it looks into kernels_templates. Hundreds of units include it: what need not be compiled with each of
+// them is behind block.h.
 #pragma once
 
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <utility>
+#include <tuple>
 
 #include "block.h"
 
@@ -24,36 +24,40 @@ struct alignas(16) uint4 {
   unsigned int x, y, z, w;
 };
 
+static cxxi_dim threadIdx, blockIdx, blockDim, gridDim;
+
+extern "C" {
+extern char __start_cxxi_shared[] __attribute__((weak, visibility("hidden")));
+extern char __stop_cxxi_shared[] __attribute__((weak, visibility("hidden")));
+}
+
 namespace cxxi_emulation {
 
-template <class... Args, size_t... I>
-const char* launch(void (*kernel)(Args...), void* const* args, unsigned int threads, int64_t blocks, uint64_t seed, std::index_sequence<I...>) {
-  static std::string error;
-  Block block(threads, seed);
-  blockDim.x = threads;
-  gridDim.x = static_cast<unsigned int>(blocks);
-  for (int64_t b = 0; b < blocks && block.error().empty(); ++b) {
-    blockIdx.x = static_cast<unsigned int>(b);
-    block.run([&] { kernel(*static_cast<Args*>(args[I])...); });
-  }
-  error = block.error();
-  return error.c_str();
-}
-// args: addresses of the arguments, as cuLaunchKernel takes them. Returns "" or what went wrong.
+static Block* block = nullptr;  // the one that runs
+
+// args: addresses of the arguments, as cuLaunchKernel takes them.
 template <class... Args>
-const char* launch(void (*kernel)(Args...), void* const* args, unsigned int threads, int64_t blocks, uint64_t seed) {
-  return launch(kernel, args, threads, blocks, seed, std::index_sequence_for<Args...>());
+void launch(void (*kernel)(Args...), void* const* args, Launcher& launcher) {
+  const auto body = [&] {
+    void* const* next = args;
+    const std::tuple<Args*...> values{static_cast<Args*>(*next++)...};  // in order: braces
+    std::apply([&](auto*... value) { kernel(*value...); }, values);
+  };
+  launcher.run({[](const void* b) { (*static_cast<decltype(body)*>(b))(); }, &body, &threadIdx, &blockIdx, &blockDim, &gridDim, &block,
+                __start_cxxi_shared, __stop_cxxi_shared});
 }
 
 }  // namespace cxxi_emulation
 
-// What the compiler calls at each access of memory. Only those of shared memory go on, in functions whose own accesses end here.
+// What the compiler calls at each access of memory (races.h). Only those of shared memory go on, in functions whose own accesses end here.
 #define CXXI_HOOK extern "C" __attribute__((visibility("hidden"), no_sanitize("kernel-address"))) void
 CXXI_HOOK __asan_loadN_noabort(uintptr_t address, size_t bytes) {
-  if (cxxi_emulation::is_shared(address)) cxxi_emulation::Block::current()->note_load(reinterpret_cast<void*>(address), bytes);
+  if (address - uintptr_t(__start_cxxi_shared) < uintptr_t(__stop_cxxi_shared) - uintptr_t(__start_cxxi_shared))
+    cxxi_emulation::block->note_load(reinterpret_cast<void*>(address), bytes);
 }
 CXXI_HOOK __asan_storeN_noabort(uintptr_t address, size_t bytes) {
-  if (cxxi_emulation::is_shared(address)) cxxi_emulation::Block::current()->note_store(reinterpret_cast<void*>(address), bytes);
+  if (address - uintptr_t(__start_cxxi_shared) < uintptr_t(__stop_cxxi_shared) - uintptr_t(__start_cxxi_shared))
+    cxxi_emulation::block->note_store(reinterpret_cast<void*>(address), bytes);
 }
 CXXI_HOOK __asan_handle_no_return() {}
 #define CXXI_ACCESSES(bytes)                                                                               \

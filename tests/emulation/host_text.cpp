@@ -5,6 +5,7 @@
 #include <iterator>
 #include <sstream>
 
+#include "emulation/scheduler.h"
 #include "support/error.h"
 #include "targets/cpu/host_compiler.h"
 
@@ -14,7 +15,7 @@ HostText::HostText(const std::string& text, const std::vector<std::string>& kern
   std::string unit = "#include <emulation.h>\n" + text;
   for (const std::string& kernel : kernels)
     unit += fmt::format(
-        "extern \"C\" const char* run_{0}(void* const* a, unsigned t, int64_t b, uint64_t s) {{ return cxxi_emulation::launch(&{0}, a, t, b, s); }}\n",
+        "extern \"C\" void run_{0}(void* const* args, cxxi_emulation::Launcher& launcher) {{ cxxi_emulation::launch(&{0}, args, launcher); }}\n",
         kernel);
   // The folder of the precompiled header comes first, then that of the intrinsics' host versions, which hide those of kernels_templates.
   std::vector<std::string> flags = {"-shared", "-I" CXXINDUCTOR_EMULATION_FOLDER, "-I" CXXINDUCTOR_SOURCE_DIR "/tests/emulation",
@@ -33,7 +34,9 @@ HostText::HostText(const std::string& text, const std::vector<std::string>& kern
 }
 
 std::string HostText::run(size_t kernel, void* const* args, unsigned threads, int64_t blocks, uint64_t seed) const {
-  return functions_.at(kernel)(args, threads, blocks, seed);
+  cxxi_emulation::Scheduler scheduler(threads, blocks, seed);
+  functions_.at(kernel)(args, scheduler);
+  return scheduler.error();
 }
 
 }  // namespace cxxinductor::tests

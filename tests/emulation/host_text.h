@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "emulation/block.h"
 #include "targets/cpu/shared_object.h"
 
 namespace cxxinductor::tests {
@@ -18,7 +19,7 @@ class HostText {
   std::string run(size_t kernel, void* const* args, unsigned threads, int64_t blocks, uint64_t seed) const;
 
  private:
-  using Function = const char* (*)(void* const* args, unsigned threads, int64_t blocks, uint64_t seed);
+  using Function = void (*)(void* const* args, cxxi_emulation::Launcher& launcher);
   std::unique_ptr<targets::SharedObject> object_;
   std::vector<Function> functions_;
 };

@@ -1,7 +1,7 @@
 // The host's kernels_templates/intrinsics/cuda/atomics.cuh. Another thread may come first at each of them.
 template <class T>
 __attribute__((no_sanitize("kernel-address"))) T cxxi_compare_and_swap(T* address, T expected, T value) {
-  cxxi_emulation::Block::current()->may_switch();
+  cxxi_emulation::block->may_switch();
   const T old = *address;
   if (old == expected) *address = value;
   return old;
@@ -21,7 +21,7 @@ CXXI_FN float cxxi_without_denormals(float value) {
   template <>                                                                                              \
   constexpr bool cxxi_adds_in_memory<type> = true;                                                         \
   __attribute__((no_sanitize("kernel-address"))) CXXI_FN void cxxi_add_in_memory(type* address, type value) { \
-    cxxi_emulation::Block::current()->may_switch();                                                        \
+    cxxi_emulation::block->may_switch();                                                        \
     const type old = *address;                                                                             \
     *address = sum;                                                                                        \
   }

@@ -1,9 +1,8 @@
 // The host's kernels_templates/intrinsics/cuda/matrices.cuh.
 template <bool Transposed>
 void cxxi_gather_matrices(const char* call, unsigned int (&words)[4], const void* row) {
-  auto* const block = cxxi_emulation::Block::current();
-  if (uintptr_t(row) % 16 != 0) block->fail(std::string(call) + ": an address that is not a multiple of 16");
-  const auto& rows = block->exchange(call, {uintptr_t(row)});
+  if (uintptr_t(row) % 16 != 0) cxxi_emulation::block->fail(call, "an address that is not a multiple of 16");
+  const auto& rows = cxxi_emulation::block->exchange(call, {uintptr_t(row)});
   const auto element = [&](unsigned int matrix, unsigned int r, unsigned int c) {
     return (unsigned int)(reinterpret_cast<const unsigned short*>(rows[matrix * 8 + r][0])[c]);
   };
@@ -22,7 +21,7 @@ CXXI_FN float cxxi_factor_value(cxxi_bf16 factor) { return cxxi_bits_float((unsi
 // One sum after the other.
 template <class T>
 void cxxi_multiply_add(float (&sums)[4], const unsigned int (&left)[4], unsigned int right_low, unsigned int right_high, T) {
-  const auto& lanes = cxxi_emulation::Block::current()->exchange(
+  const auto& lanes = cxxi_emulation::block->exchange(
       "cxxi_multiply_add", {left[0], left[1], left[2], left[3], right_low, right_high});
   const auto half = [](uint64_t word, unsigned int which) {
     return cxxi_factor_value(T{(unsigned short)(word >> 16 * which)});

@@ -14,21 +14,20 @@ struct cxxi_tile_descriptor {
 };
 CXXI_FN cxxi_tile_descriptor cxxi_describe_tile(const void* start, int leading, int stride, int swizzle) {
   if ((swizzle != 64 && swizzle != 128) || uintptr_t(start) % 16 != 0)
-    cxxi_emulation::Block::current()->fail("cxxi_describe_tile: no such tile");
+    cxxi_emulation::block->fail("cxxi_describe_tile", "no such tile");
   return {static_cast<const char*>(start), leading, stride, swizzle};
 }
 CXXI_FN void cxxi_publish_stage() {}
 CXXI_FN void cxxi_begin_products() {}
-CXXI_FN void cxxi_commit_products() { cxxi_emulation::Block::current()->products().commit(); }
+CXXI_FN void cxxi_commit_products() { cxxi_emulation::block->commit(cxxi_emulation::Queue::Products); }
 template <int Pending>
 void cxxi_wait_products() {
-  cxxi_emulation::Block::current()->products().wait(Pending);
+  cxxi_emulation::block->wait(cxxi_emulation::Queue::Products, Pending);
 }
 CXXI_FN void cxxi_settle(float&) {}
 template <bool LeftAlongK, bool RightAlongK, int Groups, class T>
 void cxxi_multiply_add_group(float (&sums)[Groups][4], cxxi_tile_descriptor left, cxxi_tile_descriptor right, T) {
-  auto* const block = cxxi_emulation::Block::current();
-  block->start(block->products(), [&sums, left, right] {
+  cxxi_emulation::block->start(cxxi_emulation::Queue::Products, [&sums, left, right] {
     const auto value = [](const void* at) { return cxxi_factor_value(*static_cast<const T*>(at)); };
     const int warp = int(threadIdx.x) / 32 % 4, lane = int(threadIdx.x) % 32;
     for (int j = 0; j < Groups; ++j)
