@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
-SCRIPTS = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem not in ("timing", "report", "run"))
+SCRIPTS = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem not in ("timing", "report", "run", "compare"))
 
 
 def run(name, *arguments):
@@ -63,3 +63,14 @@ def test_run_names_every_benchmark():
     assert sorted(name for found in lists for name in ast.literal_eval(found)) == SCRIPTS
     for name in SCRIPTS:
         assert "argument_parser(__doc__)" in (FOLDER / f"{name}.py").read_text(), f"{name} takes --out"
+
+
+def test_two_trees_are_compared_by_their_smallest_times(tmp_path):
+    for folder, ours, eager in (("a", 2.0, 4.0), ("b", 1.0, 1.0), ("c", 3.0, 8.0)):
+        (tmp_path / folder).mkdir()
+        rows = [{"model": "net", "milliseconds": {"eager": eager, "cxxinductor": ours}}, {"model": "broken", "error_message": "no"}]
+        (tmp_path / folder / "models.json").write_text(json.dumps({"rows": rows}))
+    command = [sys.executable, str(FOLDER / "compare.py"), "--before", *(str(tmp_path / name) for name in "ab"), "--after", str(tmp_path / "c")]
+    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    # 3 after 1; 3/8 of eager's after 2/4.
+    assert [line.split() for line in lines[1:]] == [["net", "3.000", "0.750"], ["geometric", "mean", "of", "1", "3.000", "0.750"]]
