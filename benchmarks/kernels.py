@@ -3,7 +3,7 @@
 
 import torch
 import torch.nn.functional as F
-from timing import argument_parser, copy_bandwidth, interleaved, parse_for_cuda, save
+from timing import add_no_inductor, argument_parser, copy_bandwidth, interleaved, parse_for_cuda, save
 
 ELEMENTS = 64 * 2**20
 
@@ -31,7 +31,7 @@ def cases():
 def main():
     parser = argument_parser(__doc__)
     parser.add_argument("--only", default="", help="run cases whose name contains this")
-    parser.add_argument("--no-inductor", action="store_true", help="eager and cxxinductor alone")
+    add_no_inductor(parser)
     args = parse_for_cuda(parser)
     ceiling = copy_bandwidth()
     print(f"copy {ceiling / 1e12:.2f} TB/s")

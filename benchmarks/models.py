@@ -7,7 +7,7 @@ from collections import Counter
 import timm
 import torch
 import transformers as tf
-from timing import argument_parser, interleaved, parse_for_cuda, save
+from timing import add_no_inductor, argument_parser, interleaved, parse_for_cuda, save
 
 import cxxinductor
 
@@ -67,7 +67,22 @@ def peak_memory(fn):
     return torch.cuda.max_memory_allocated() - before
 
 
-def measure(name):
+def versus_inductor(milliseconds):
+    t = milliseconds
+    return f"; vs inductor {t['inductor'] / t['cxxinductor']:.2f}x" if "inductor" in t else ""
+
+
+def geomean_vs_inductor(rows):
+    """Prints it; {"geomean_vs_inductor": ...}, or {} where Inductor was left out."""
+    times = [row["milliseconds"] for row in rows if "inductor" in row.get("milliseconds", ())]
+    if not times:
+        return {}
+    geomean = math.exp(sum(math.log(t["inductor"] / t["cxxinductor"]) for t in times) / len(times))
+    print(f"geomean against Inductor: {geomean:.3f}x over {len(times)} models")
+    return {"geomean_vs_inductor": geomean}
+
+
+def measure(name, backends):
     torch.manual_seed(0)
     torch._dynamo.reset()
     model, inputs = MODELS[name]()
@@ -78,7 +93,7 @@ def measure(name):
     candidates = {"eager": run}
     with torch.no_grad():
         run()
-        for backend, options in BACKENDS.items():
+        for backend, options in backends.items():
             torch._dynamo.reset()
             cxxinductor.reset_counters()
             compiled = torch.compile(model, backend=backend.split()[0], dynamic=False, options=options)
@@ -99,7 +114,7 @@ def measure(name):
         errors = {k: ((fn().double() - truth).norm() / truth.norm()).item() for k, fn in candidates.items()}
         row["error"] = errors
         del eager
-        for backend in BACKENDS:
+        for backend in backends:
             row["own_kernels"][backend] = own_kernels(candidates[backend])
         details = cxxinductor.explain(model, **inputs)
         row["externs"] = Counter(op for g in details.graphs for op in g.details["externs"])
@@ -110,25 +125,24 @@ def measure(name):
 def main():
     parser = argument_parser(__doc__)
     parser.add_argument("--only", default="", help="comma-separated model names")
+    add_no_inductor(parser)
     args = parse_for_cuda(parser)
+    backends = {name: options for name, options in BACKENDS.items() if name != "inductor" or not args.no_inductor}
     rows = []
     for name in args.only.split(",") if args.only else MODELS:
         try:
-            row = measure(name)
+            row = measure(name, backends)
         except Exception as error:  # one broken model must not hide the others' figures
             rows.append({"model": name, "error_message": str(error)[:2000]})
             print(f"{name}: FAILED {str(error)[:500]}", flush=True)
             continue
         rows.append(row)
         t = row["milliseconds"]
-        print(f"{name:<18} eager {t['eager']:7.2f}  inductor {t['inductor']:7.2f}  ours {t['cxxinductor']:7.2f} ms; "
-              f"vs inductor {t['inductor'] / t['cxxinductor']:.2f}x, eager numerics cost {t['cxxinductor'] / t['cxxinductor fast'] - 1:+.1%}, freezing gains "
-              f"{t['cxxinductor'] / t['cxxinductor frozen'] - 1:+.1%}, vs eager {t['eager'] / t['cxxinductor']:.2f}x; own kernels "
-              f"{row['own_kernels']}; peak MB {({k: v // 2**20 for k, v in row['peak_bytes'].items()})}; first call {row['first_call_seconds']}; error {row['error']}; {row['counters']}", flush=True)
-    good = [r for r in rows if "milliseconds" in r]
-    geomean = math.exp(sum(math.log(r["milliseconds"]["inductor"] / r["milliseconds"]["cxxinductor"]) for r in good) / max(1, len(good)))
-    print(f"geomean against Inductor: {geomean:.3f}x over {len(good)} models")
-    save("models", {"rows": rows, "geomean_vs_inductor": geomean}, args.out)
+        print(f"{name:<18} " + "  ".join(f"{k} {ms:.2f} ms" for k, ms in t.items()) + versus_inductor(t) + f"; eager numerics cost "
+              f"{t['cxxinductor'] / t['cxxinductor fast'] - 1:+.1%}, freezing gains {t['cxxinductor'] / t['cxxinductor frozen'] - 1:+.1%}, vs eager "
+              f"{t['eager'] / t['cxxinductor']:.2f}x; own kernels {row['own_kernels']}; peak MB {({k: v // 2**20 for k, v in row['peak_bytes'].items()})}; first call "
+              f"{row['first_call_seconds']}; error {row['error']}; {row['counters']}", flush=True)
+    save("models", {"rows": rows, **geomean_vs_inductor(rows)}, args.out)
 
 
 if __name__ == "__main__":

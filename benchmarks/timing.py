@@ -19,6 +19,10 @@ def argument_parser(description):
     return parser
 
 
+def add_no_inductor(parser):
+    parser.add_argument("--no-inductor", action="store_true", help="without Inductor, for comparisons of two trees (compare.py)")
+
+
 def parse_for_cuda(parser):
     """The arguments; a line and exit status 3 where there is no CUDA device, unless they have another."""
     arguments = parser.parse_args()

@@ -3,15 +3,14 @@
 A step is forward, loss and backward under bf16 autocast with f32 parameters; the optimiser is not part of it.
 """
 
-import math
 import time
 
 import timm
 import torch
 import torch.nn.functional as F
 import transformers as tf
-from models import own_kernels
-from timing import argument_parser, interleaved, parse_for_cuda, save
+from models import geomean_vs_inductor, own_kernels, versus_inductor
+from timing import add_no_inductor, argument_parser, interleaved, parse_for_cuda, save
 
 import cxxinductor
 
@@ -48,7 +47,7 @@ def peak_megabytes(step):
     return torch.cuda.max_memory_allocated() / 2**20
 
 
-def measure(name):
+def measure(name, backends):
     torch.manual_seed(0)
     torch._dynamo.reset()
     model, loss_of = MODELS[name]()
@@ -67,7 +66,7 @@ def measure(name):
     row = {"model": name, "first_call_seconds": {}}
     steps = {"eager": stepper(model)}
     steps["eager"]()
-    for backend in BACKENDS:
+    for backend in backends:
         torch._dynamo.reset()
         cxxinductor.reset_counters()
         steps[backend] = stepper(torch.compile(model, backend=backend, dynamic=False))
@@ -83,29 +82,27 @@ def measure(name):
     row["milliseconds"] = interleaved(steps, repeats=10, warmup=3)
     row["peak_megabytes"] = {k: peak_megabytes(step) for k, step in steps.items()}
     row["loss"] = {k: step().item() for k, step in steps.items()}
-    row["own_kernels"] = {k: own_kernels(steps[k]) for k in BACKENDS}
+    row["own_kernels"] = {k: own_kernels(steps[k]) for k in backends}
     return row
 
 
 def main():
     parser = argument_parser(__doc__)
     parser.add_argument("--only", default="", help="comma-separated model names")
+    add_no_inductor(parser)
     args = parse_for_cuda(parser)
+    backends = [name for name in BACKENDS if name != "inductor" or not args.no_inductor]
     rows = []
     for name in args.only.split(",") if args.only else MODELS:
         try:
-            rows.append(row := measure(name))
+            rows.append(row := measure(name, backends))
         except Exception as error:  # one broken model must not hide the others' figures
             rows.append({"model": name, "error_message": str(error)[:2000]})
             print(f"{name}: FAILED {str(error)[:500]}", flush=True)
             continue
         t, m = row["milliseconds"], row["peak_megabytes"]
-        print(f"{name:<18} " + "  ".join(f"{k} {t[k]:.2f} ms {m[k]:.0f} MB" for k in t) + f"; vs inductor {t['inductor'] / t['cxxinductor']:.2f}x; "
-              f"own kernels {row['own_kernels']}; first call {row['first_call_seconds']}; loss {row['loss']}; {row['counters']}", flush=True)
-    ratios = [r["milliseconds"]["inductor"] / r["milliseconds"]["cxxinductor"] for r in rows if "milliseconds" in r]
-    geomean = math.exp(sum(map(math.log, ratios)) / max(1, len(ratios)))
-    print(f"geomean against Inductor: {geomean:.3f}x over {len(ratios)} models")
-    save("training", {"rows": rows, "geomean_vs_inductor": geomean}, args.out)
+        print(f"{name:<18} " + "  ".join(f"{k} {t[k]:.2f} ms {m[k]:.0f} MB" for k in t) + versus_inductor(t) + f"; own kernels {row['own_kernels']}; first call {row['first_call_seconds']}; loss {row['loss']}; {row['counters']}", flush=True)
+    save("training", {"rows": rows, **geomean_vs_inductor(rows)}, args.out)
 
 
 if __name__ == "__main__":
