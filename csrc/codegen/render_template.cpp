@@ -97,18 +97,10 @@ class Renderer {
  public:
   Renderer(const SpellValue& spell, std::string_view file) : spell_(spell), file_(file) {}
 
-  // Each value has its place in one of the lists of nodes.
-  void check_used(const Values& values, const std::vector<const std::vector<Node>*>& lists) const {
-    for (const auto& [name, value] : values) {
-      std::vector<const Node*> places;
-      for (const std::vector<Node>* nodes : lists) find_named(*nodes, name, places);
-      if (places.empty()) throw_internal("{}: there is no variable '{}'", file_, name);
-      const auto* sets = std::get_if<std::vector<Values>>(&value);
-      if (!sets) continue;
-      std::vector<const std::vector<Node>*> inside;
-      for (const Node* block : places) inside.push_back(&block->inside);
-      for (const Values& set : *sets) check_used(set, inside);
-    }
+  // Each value has its place in one of the lists of nodes. Those that rendering used have one; a value may be in a block that has no sets.
+  void check_used(const Values& values, const std::vector<const std::vector<Node>*>& lists) {
+    std::ranges::sort(used_);
+    check_unused(values, lists);
   }
 
   struct Scope {
@@ -139,15 +131,41 @@ class Renderer {
   std::string take() && { return std::move(out_); }
 
  private:
-  const Value& find(std::string_view name, const Scope& scope) const {
+  void check_unused(const Values& values, const std::vector<const std::vector<Node>*>& lists) const {
+    for (const auto& [name, value] : values) {
+      const bool used = std::ranges::binary_search(used_, &value);
+      const auto* sets = std::get_if<std::vector<Values>>(&value);
+      if (used && (!sets || all_used(*sets))) continue;
+      std::vector<const Node*> places;
+      for (const std::vector<Node>* nodes : lists) find_named(*nodes, name, places);
+      if (places.empty()) throw_internal("{}: there is no variable '{}'", file_, name);
+      if (!sets) continue;
+      std::vector<const std::vector<Node>*> inside;
+      for (const Node* block : places) inside.push_back(&block->inside);
+      for (const Values& set : *sets) check_unused(set, inside);
+    }
+  }
+  bool all_used(const std::vector<Values>& sets) const {
+    for (const Values& set : sets)
+      for (const auto& [name, value] : set) {
+        const auto* inner = std::get_if<std::vector<Values>>(&value);
+        if (!std::ranges::binary_search(used_, &value) || (inner && !all_used(*inner))) return false;
+      }
+    return true;
+  }
+  const Value& find(std::string_view name, const Scope& scope) {
     for (const Scope* at = &scope; at; at = at->around)
-      if (const auto found = at->values.find(name); found != at->values.end()) return found->second;
+      if (const auto found = at->values.find(name); found != at->values.end()) {
+        used_.push_back(&found->second);
+        return found->second;
+      }
     throw_internal("{}: no value for the variable '{}'", file_, name);
   }
 
   const SpellValue& spell_;
   const std::string_view file_;
   std::string out_;
+  std::vector<const Value*> used_;
 };
 
 // Lines without the blank ones, each indented by the brackets that are open at its start.
@@ -178,8 +196,8 @@ std::string render_template(std::string_view text, const Values& values, const S
   const std::string code = without_comments(text);
   const std::vector<Node> nodes = Parser(code, file).parse();
   Renderer renderer(spell, file);
-  renderer.check_used(values, {&nodes});
   renderer.render(nodes, {values});
+  renderer.check_used(values, {&nodes});
   return indent_lines(std::move(renderer).take());
 }
 

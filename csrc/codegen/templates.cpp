@@ -21,30 +21,43 @@ std::string_view embedded_text(std::string_view name) {
   throw_internal("no kernel template is named {}", name);
 }
 
-// The template that a line includes, or "".
-std::string_view included_by(std::string_view line) {
-  constexpr std::string_view include = "#include \"";
-  return line.starts_with(include) ? line.substr(include.size(), line.rfind('"') - include.size()) : std::string_view();
+constexpr std::string_view include_mark = "#include \"";
+
+// Where the first line begins that includes a template.
+size_t find_include(std::string_view text) {
+  size_t at = text.find(include_mark);
+  while (at != std::string_view::npos && at > 0 && text[at - 1] != '\n') at = text.find(include_mark, at + 1);
+  return at;
+}
+
+// The template that the first line of the text includes.
+std::string_view included_by(std::string_view text) {
+  text.remove_prefix(include_mark.size());
+  return text.substr(0, text.find('"'));
 }
 
 void collect_included(std::string_view text, std::map<std::string, std::string>& found) {
-  for_each_line(text, [&](std::string_view line) {
-    const std::string_view name = included_by(line);
-    if (name.empty()) return;
-    const std::string_view included = embedded_text(name);
+  for (size_t at = find_include(text); at != std::string_view::npos; at = find_include(text)) {
+    text.remove_prefix(at);
+    const std::string_view name = included_by(text), included = embedded_text(name);
     if (found.try_emplace(std::string(name), included).second) collect_included(included, found);
-  });
+    text.remove_prefix(include_mark.size());
+  }
 }
 
 }  // namespace
 
 std::string template_text(std::string_view name) {
   std::string out;
-  for_each_line(embedded_text(name), [&](std::string_view line) {
-    const std::string_view included = included_by(line);
-    out += included.empty() ? std::string(line) + "\n" : template_text(included);
-  });
-  return out;
+  std::string_view text = embedded_text(name);
+  while (true) {
+    const size_t include = find_include(text);
+    out += text.substr(0, include);
+    if (include == std::string_view::npos) return out;
+    text.remove_prefix(include);
+    out += template_text(included_by(text));
+    text.remove_prefix(std::min(text.find('\n') + 1, text.size()));
+  }
 }
 
 void add_template(TextWriter& out, std::string_view name, Templates templates) {
