@@ -1,6 +1,6 @@
 // What each kind of statement consists of, once: StmtTraits<Kind> lists its members. Equality, hashes, operands and the rewriting of statements and
 // expressions follow from it; a kind without a row, or a member that its row does not name, does not compile. Text forms: print_region.cpp and
-// parse_region.cpp.
+// parse_region.cpp. How to add a kind: docs/howto/loops_statement.md.
 #pragma once
 
 #include <optional>
