@@ -113,16 +113,17 @@ bool emit_source(PipelineState& state) {
   return true;
 }
 
+constexpr bool passes_follow = true;
 constexpr Stage stages[] = {
     {"import", "read calls: explicit promotion, views as index maps, writes as new values", FormKind::Calls, FormKind::Graph, import},
-    {"graph-passes", "simplify the graph and prepare it for libraries", FormKind::Graph, FormKind::Graph, run_graph_passes},
+    {"graph-passes", "simplify the graph and prepare it for libraries", FormKind::Graph, FormKind::Graph, run_graph_passes, passes_follow},
     // After the passes, which make more of what can be computed once. With check, each call is checked as a whole.
-    {"const-graph", "split off what depends on frozen inputs alone", FormKind::Graph, FormKind::Graph, split_const_graph,
+    {"const-graph", "split off what depends on frozen inputs alone", FormKind::Graph, FormKind::Graph, split_const_graph, !passes_follow,
      [](const Options& options) { return options.freezing && options.check == "off"; }},
-    {"lower", "make one region per node that is not a view", FormKind::Graph, FormKind::Loops, lower},
-    {"fuse", "merge regions", FormKind::Loops, FormKind::Loops, fuse, [](const Options& options) { return options.fusion; }},
+    {"lower", "make one region per node that is not a view", FormKind::Graph, FormKind::Loops, lower, passes_follow},
+    {"fuse", "merge regions", FormKind::Loops, FormKind::Loops, fuse, passes_follow, [](const Options& options) { return options.fusion; }},
     // After fusion, which substitutes what a region loads: more is known about each statement.
-    {"loops-passes", "simplify the statements of regions", FormKind::Loops, FormKind::Loops, run_loops_passes},
+    {"loops-passes", "simplify the statements of regions", FormKind::Loops, FormKind::Loops, run_loops_passes, passes_follow},
     {"select-kernels", "order steps and map regions to kernels, each buffer being allocated by itself", FormKind::Loops, FormKind::Plan, select_kernels},
     {"place-memory", "place buffers in arenas, or on the memory of others that die", FormKind::Plan, FormKind::Plan, place_memory},
     // After memory, for which kernels may become different: some of their parameters are one.

@@ -101,8 +101,11 @@ void check_text_pass(const TextPass& pass) {
   const std::vector<passes::PassInfo> ours = passes::pass_table();
   if (std::ranges::find(ours, pass.name, &passes::PassInfo::name) != ours.end() || std::ranges::find(stage_table(), pass.name, &Stage::name) != stage_table().end())
     throw_user_error("{} is the name of a pass or stage of the compiler: give the pass another one", pass.name);
-  if (std::ranges::find(text_pass_stages, pass.stage) == text_pass_stages.end())
-    throw_user_error("the pass {}: expected one of the stages {}, found '{}'", pass.name, fmt::join(text_pass_stages, ", "), pass.stage);
+  std::vector<std::string_view> stages;
+  for (const Stage& stage : stage_table())
+    if (stage.passes_of_users) stages.push_back(stage.name);
+  if (std::ranges::find(stages, pass.stage) == stages.end())
+    throw_user_error("the pass {}: expected one of the stages {}, found '{}'", pass.name, fmt::join(stages, ", "), pass.stage);
   if (pass.version.empty()) throw_user_error("the pass {}: expected a version, which you change when what the pass does changes", pass.name);
   if (!pass.function) throw_user_error("the pass {}: expected a function", pass.name);
 }

@@ -4,7 +4,6 @@
 // untrusted: it is parsed and verified, and has to take and return what the form did. That its kernels stay inside of their tensors is not proved.
 #pragma once
 
-#include <array>
 #include <functional>
 #include <memory>
 #include <string>
@@ -20,9 +19,6 @@ struct TextPass {
   std::function<std::string(const std::string& text)> function;
 };
 using TextPasses = std::vector<std::shared_ptr<const TextPass>>;  // in the order in which they run
-
-// Stages after which such passes run.
-constexpr std::array<std::string_view, 4> text_pass_stages{"graph-passes", "lower", "fuse", "loops-passes"};
 
 // UserError where the name, the stage or the version is not one that a pass may have.
 void check_text_pass(const TextPass& pass);
