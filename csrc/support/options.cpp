@@ -246,7 +246,7 @@ Options options_from_environment(const std::vector<std::pair<std::string, std::s
         throw_user_error("environment variable '{}' is now '{}'", variable, environment_variable(renamed.new_name));
     const auto row = std::ranges::find_if(option_rows, [&](const OptionInfo& r) { return environment_variable(r.name) == variable; });
     if (row == option_rows.end()) unknown("environment variable", variable, [](const OptionInfo& r) { return environment_variable(r.name); });
-    set_option(options, row->name, entry.second);
+    if (!entry.second.empty()) set_option(options, row->name, entry.second);
   }
   return options;
 }

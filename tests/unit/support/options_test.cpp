@@ -69,6 +69,10 @@ TEST_CASE("the environment: ours are read, unknown ones of ours are errors, othe
                       mentions("did you mean 'CXXINDUCTOR_VERIFY'"));
 }
 
+TEST_CASE("an empty variable leaves the default") {
+  REQUIRE(to_string(options_from_environment({{"CXXINDUCTOR_VERIFY", ""}, {"CXXINDUCTOR_CACHE_SIZE", ""}})) == to_string(Options{}));
+}
+
 TEST_CASE("items of lists are checked where they are read") {
   Options options;
   const std::string key(64, 'a');
