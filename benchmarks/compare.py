@@ -7,6 +7,7 @@ before of its smallest time, and of its smallest time relative to eager's in the
 import argparse
 import json
 import math
+import statistics
 from pathlib import Path
 
 FIGURES = {  # file -> what names a row; path of the time; path of the peer's
@@ -53,9 +54,9 @@ def main():
         print(f"{benchmark}: after / before of the time, and relative to eager's")
         for name, ratios in rows.items():
             print(f"  {name:<40}" + "".join(f"{ratio:8.3f}" for ratio in ratios))
-        means = [math.exp(sum(map(math.log, column)) / len(rows)) for column in zip(*rows.values())]
+        means = [statistics.geometric_mean(column) for column in zip(*rows.values())]
         print(f"  {f'geometric mean of {len(rows)}':<40}" + "".join(f"{mean:8.3f}" for mean in means))
-        for name in before.keys() ^ after.keys():
+        for name in sorted(before.keys() ^ after.keys()):
             print(f"  {name}: only {'before' if name in before else 'after'}")
 
 

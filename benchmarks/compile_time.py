@@ -11,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from timing import add_no_inductor, argument_parser, parse_for_cuda, save
+from timing import add_no_inductor, argument_parser, chosen_backends, parse_for_cuda, save
 
 CHILD = """
 import json, sys, time, torch, transformers as tf
@@ -56,7 +56,7 @@ def main():
     rows = []
     with tempfile.TemporaryDirectory() as cache:
         for state in ("cold", "warm"):
-            for backend in ("cxxinductor",) if args.no_inductor else ("inductor", "cxxinductor"):
+            for backend in chosen_backends(args, ("inductor", "cxxinductor")):
                 rows.append({"backend": backend, "cache": state, **first_call(backend, cache)})
                 own = "" if rows[-1]["own"] is None else f", our share after AOTAutograd {rows[-1]['own']:.2f} s"
                 print(f"{backend:<12} {state}: first call {rows[-1]['first_call']:.2f} s{own}", flush=True)

@@ -5,8 +5,8 @@ compiled for it alone (Inductor's for every --every-th size, as its static compi
 the host does counts (Dynamo's work for symbolic sizes among it), and the time on the device alone.
 """
 
-import math
 import random
+import statistics
 
 import torch
 import transformers as tf
@@ -63,7 +63,7 @@ def main():
                 print(f"  dynamic over static, {kind}: worst {max(slower):+.1%}, mean {sum(slower) / len(slower):+.1%} over {len(slower)} sizes")
     ours, theirs = (result["backends"][b]["rows"] for b in ("cxxinductor", "inductor"))
     ratios = [b["milliseconds"]["dynamic"] / a["milliseconds"]["dynamic"] for a, b in zip(ours, theirs)]
-    result["geomean_vs_inductor_dynamic"] = math.exp(sum(map(math.log, ratios)) / len(ratios))
+    result["geomean_vs_inductor_dynamic"] = statistics.geometric_mean(ratios)
     print(f"against Inductor dynamic=True: {result['geomean_vs_inductor_dynamic']:.2f}x (geometric mean)")
     save("dynamic", result, args.out)
 

@@ -326,7 +326,7 @@ def measured_rows(names, measure, kernels):
 def geomean(rows):
     ratios = [r["milliseconds"]["reduce-overhead"] / r["milliseconds"]["cxxinductor graphs"] for r in rows
               if {"reduce-overhead", "cxxinductor graphs"} <= set(r.get("milliseconds", {}))]
-    return math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else math.nan
+    return statistics.geometric_mean(ratios) if ratios else math.nan
 
 
 def main():

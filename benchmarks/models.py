@@ -1,13 +1,13 @@
 """Inference of whole models: eager, Inductor, cxxinductor in one process, interleaved. Usage: models.py [--out DIR] [--only NAME]"""
 
-import math
+import statistics
 import time
 from collections import Counter
 
 import timm
 import torch
 import transformers as tf
-from timing import add_no_inductor, argument_parser, interleaved, parse_for_cuda, save
+from timing import add_no_inductor, argument_parser, chosen_backends, interleaved, parse_for_cuda, save
 
 import cxxinductor
 
@@ -77,7 +77,7 @@ def geomean_vs_inductor(rows):
     times = [row["milliseconds"] for row in rows if "inductor" in row.get("milliseconds", ())]
     if not times:
         return {}
-    geomean = math.exp(sum(math.log(t["inductor"] / t["cxxinductor"]) for t in times) / len(times))
+    geomean = statistics.geometric_mean(t["inductor"] / t["cxxinductor"] for t in times)
     print(f"geomean against Inductor: {geomean:.3f}x over {len(times)} models")
     return {"geomean_vs_inductor": geomean}
 
@@ -127,7 +127,7 @@ def main():
     parser.add_argument("--only", default="", help="comma-separated model names")
     add_no_inductor(parser)
     args = parse_for_cuda(parser)
-    backends = {name: options for name, options in BACKENDS.items() if name != "inductor" or not args.no_inductor}
+    backends = {name: BACKENDS[name] for name in chosen_backends(args, BACKENDS)}
     rows = []
     for name in args.only.split(",") if args.only else MODELS:
         try:

@@ -2,12 +2,8 @@
 
 import argparse
 import json
-import math
 from pathlib import Path
-
-
-def geomean(ratios):
-    return math.exp(sum(map(math.log, ratios)) / len(ratios))
+from statistics import geometric_mean
 
 
 def table(columns, rows):
@@ -40,7 +36,7 @@ def first_calls(row):
 
 
 def mean_of(rows):
-    return geomean([against_inductor(row) for row in rows if "milliseconds" in row])
+    return geometric_mean([against_inductor(row) for row in rows if "milliseconds" in row])
 
 
 def models(results):
@@ -157,7 +153,7 @@ def libtorch(results):
         strides = row["calls"].get("strides", {})
         if strides and strides["aoti"] != strides["eager"]:
             yield f"\n{row['model']}: AOTInductor's result has strides {strides['aoti']}; eager's and cxxinductor's has {strides['eager']}.\n"
-    yield f"\nGeometric mean vs AOTInductor: {geomean([row['calls']['done']['aoti'] / row['calls']['done']['cxxinductor'] for row in models]):.2f}x.\n"
+    yield f"\nGeometric mean vs AOTInductor: {geometric_mean([row['calls']['done']['aoti'] / row['calls']['done']['cxxinductor'] for row in models]):.2f}x.\n"
 
     def host_time(row):
         returned = row["calls"]["returned"]
@@ -214,7 +210,7 @@ def graphs_models(found):
         ratio = lambda t: t["reduce-overhead"] / t[RECORDED]  # noqa: E731
         least = min(ratio(run) for row in measured for run in row.get("runs", [row["milliseconds"]]))
         of_runs = " of all runs" if all("runs" in row for row in measured) else ""
-        yield f"\nGeometric mean vs reduce-overhead: {geomean([ratio(row['milliseconds']) for row in measured]):.2f}x, least{of_runs} {least:.2f}x."
+        yield f"\nGeometric mean vs reduce-overhead: {geometric_mean([ratio(row['milliseconds']) for row in measured]):.2f}x, least{of_runs} {least:.2f}x."
 
 
 def graphs(results):

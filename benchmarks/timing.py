@@ -23,6 +23,11 @@ def add_no_inductor(parser):
     parser.add_argument("--no-inductor", action="store_true", help="without Inductor, for comparisons of two trees (compare.py)")
 
 
+def chosen_backends(arguments, names):
+    """The names, without Inductor's if option --no-inductor is given."""
+    return [name for name in names if name != "inductor" or not arguments.no_inductor]
+
+
 def parse_for_cuda(parser):
     """The arguments; a line and exit status 3 where there is no CUDA device, unless they have another."""
     arguments = parser.parse_args()

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 import transformers as tf
 from models import geomean_vs_inductor, own_kernels, versus_inductor
-from timing import add_no_inductor, argument_parser, interleaved, parse_for_cuda, save
+from timing import add_no_inductor, argument_parser, chosen_backends, interleaved, parse_for_cuda, save
 
 import cxxinductor
 
@@ -91,7 +91,7 @@ def main():
     parser.add_argument("--only", default="", help="comma-separated model names")
     add_no_inductor(parser)
     args = parse_for_cuda(parser)
-    backends = [name for name in BACKENDS if name != "inductor" or not args.no_inductor]
+    backends = chosen_backends(args, BACKENDS)
     rows = []
     for name in args.only.split(",") if args.only else MODELS:
         try:
