@@ -1,5 +1,5 @@
 // What the kernels of an emulated unit see of the block that runs them: barriers of the block and of warps, exchange between lanes, asynchronous
-// work. scheduler.h has the block itself, which is compiled once and not with each unit.
+// work. scheduler.cpp has the block itself, which is compiled once and not with each unit.
 #pragma once
 
 #include <array>

@@ -35,6 +35,11 @@ namespace cxxi_emulation {
 
 static Block* block = nullptr;  // the one that runs
 
+// Without accesses that are watched: it is called at each one.
+__attribute__((no_sanitize("kernel-address"))) static bool is_shared(uintptr_t address) {
+  return address - uintptr_t(__start_cxxi_shared) < uintptr_t(__stop_cxxi_shared) - uintptr_t(__start_cxxi_shared);
+}
+
 // args: addresses of the arguments, as cuLaunchKernel takes them.
 template <class... Args>
 void launch(void (*kernel)(Args...), void* const* args, Launcher& launcher) {
@@ -52,12 +57,10 @@ void launch(void (*kernel)(Args...), void* const* args, Launcher& launcher) {
 // What the compiler calls at each access of memory (races.h). Only those of shared memory go on, in functions whose own accesses end here.
 #define CXXI_HOOK extern "C" __attribute__((visibility("hidden"), no_sanitize("kernel-address"))) void
 CXXI_HOOK __asan_loadN_noabort(uintptr_t address, size_t bytes) {
-  if (address - uintptr_t(__start_cxxi_shared) < uintptr_t(__stop_cxxi_shared) - uintptr_t(__start_cxxi_shared))
-    cxxi_emulation::block->note_load(reinterpret_cast<void*>(address), bytes);
+  if (cxxi_emulation::is_shared(address)) cxxi_emulation::block->note_load(reinterpret_cast<void*>(address), bytes);
 }
 CXXI_HOOK __asan_storeN_noabort(uintptr_t address, size_t bytes) {
-  if (address - uintptr_t(__start_cxxi_shared) < uintptr_t(__stop_cxxi_shared) - uintptr_t(__start_cxxi_shared))
-    cxxi_emulation::block->note_store(reinterpret_cast<void*>(address), bytes);
+  if (cxxi_emulation::is_shared(address)) cxxi_emulation::block->note_store(reinterpret_cast<void*>(address), bytes);
 }
 CXXI_HOOK __asan_handle_no_return() {}
 #define CXXI_ACCESSES(bytes)                                                                               \
