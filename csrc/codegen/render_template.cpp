@@ -17,6 +17,15 @@ using kernels::Values;
 constexpr std::string_view begin_mark = "/*{{", name_end = "*/", end_mark = "/*}}*/", block_mark = "for ";
 constexpr size_t none = std::string_view::npos;
 
+template <class Visit>
+void for_each_line(std::string_view text, Visit visit) {
+  while (!text.empty()) {
+    const size_t newline = std::min(text.find('\n'), text.size());
+    visit(text.substr(0, newline));
+    text.remove_prefix(std::min(newline + 1, text.size()));
+  }
+}
+
 std::string_view trimmed(std::string_view line) {
   const size_t first = line.find_first_not_of(' ');
   return first == none ? std::string_view() : line.substr(first, line.find_last_not_of(' ') + 1 - first);
@@ -97,12 +106,6 @@ class Renderer {
  public:
   Renderer(const SpellValue& spell, std::string_view file) : spell_(spell), file_(file) {}
 
-  // Each value has its place in one of the lists of nodes. Those that rendering used have one; a value may be in a block that has no sets.
-  void check_used(const Values& values, const std::vector<const std::vector<Node>*>& lists) {
-    std::ranges::sort(used_);
-    check_unused(values, lists);
-  }
-
   struct Scope {
     const Values& values;
     const Scope* around = nullptr;
@@ -128,30 +131,35 @@ class Renderer {
       }
     }
   }
+  // After render: each value has its place in one of the lists of nodes. Those that were used have one, the others are looked for: they may be in
+  // a block without sets.
+  void check_places(const Values& values, const std::vector<const std::vector<Node>*>& lists) {
+    std::ranges::sort(used_);
+    check_unused(values, lists);
+  }
   std::string take() && { return std::move(out_); }
 
  private:
   void check_unused(const Values& values, const std::vector<const std::vector<Node>*>& lists) const {
     for (const auto& [name, value] : values) {
-      const bool used = std::ranges::binary_search(used_, &value);
-      const auto* sets = std::get_if<std::vector<Values>>(&value);
-      if (used && (!sets || all_used(*sets))) continue;
+      if (is_used(value)) continue;
       std::vector<const Node*> places;
       for (const std::vector<Node>* nodes : lists) find_named(*nodes, name, places);
       if (places.empty()) throw_internal("{}: there is no variable '{}'", file_, name);
+      const auto* sets = std::get_if<std::vector<Values>>(&value);
       if (!sets) continue;
       std::vector<const std::vector<Node>*> inside;
       for (const Node* block : places) inside.push_back(&block->inside);
       for (const Values& set : *sets) check_unused(set, inside);
     }
   }
-  bool all_used(const std::vector<Values>& sets) const {
-    for (const Values& set : sets)
-      for (const auto& [name, value] : set) {
-        const auto* inner = std::get_if<std::vector<Values>>(&value);
-        if (!std::ranges::binary_search(used_, &value) || (inner && !all_used(*inner))) return false;
-      }
-    return true;
+  // With all that is in it.
+  bool is_used(const Value& value) const {
+    if (!std::ranges::binary_search(used_, &value)) return false;
+    const auto* sets = std::get_if<std::vector<Values>>(&value);
+    return !sets || std::ranges::all_of(*sets, [this](const Values& set) {
+      return std::ranges::all_of(set, [this](const auto& named) { return is_used(named.second); });
+    });
   }
   const Value& find(std::string_view name, const Scope& scope) {
     for (const Scope* at = &scope; at; at = at->around)
@@ -197,7 +205,7 @@ std::string render_template(std::string_view text, const Values& values, const S
   const std::vector<Node> nodes = Parser(code, file).parse();
   Renderer renderer(spell, file);
   renderer.render(nodes, {values});
-  renderer.check_used(values, {&nodes});
+  renderer.check_places(values, {&nodes});
   return indent_lines(std::move(renderer).take());
 }
 

@@ -1,6 +1,6 @@
 #include "codegen/templates.h"
 
-#include <set>
+#include <algorithm>
 
 #include "support/error.h"
 

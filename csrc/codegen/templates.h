@@ -2,7 +2,6 @@
 // render_template.h renders those that have variables.
 #pragma once
 
-#include <algorithm>
 #include <map>
 #include <string>
 #include <string_view>
@@ -10,15 +9,6 @@
 #include "support/text_writer.h"
 
 namespace cxxinductor::codegen {
-
-template <class Visit>
-void for_each_line(std::string_view text, Visit visit) {
-  while (!text.empty()) {
-    const size_t newline = std::min(text.find('\n'), text.size());
-    visit(text.substr(0, newline));
-    text.remove_prefix(std::min(newline + 1, text.size()));
-  }
-}
 
 // "cuda/prelude.cuh" -> its text, with `#include "..."` lines of other templates replaced by their text. InternalError for
 // an unknown name.
