@@ -169,8 +169,8 @@ std::string options_page() {
   page.line("");
   page.line(
       "`torch.compile(model, backend=\"cxxinductor\", options={{\"name\": value}})` wins over the environment "
-      "variable. Unknown");
-  page.line("names and values are errors that list the known ones. `print(cxxinductor.option_table())` prints this table.");
+      "variable; an empty variable");
+  page.line("leaves the default. Unknown names and values are errors that list the known ones. `print(cxxinductor.option_table())` prints this table.");
   page.line("");
   page.line("| option | variable | default | values | meaning |");
   page.line("|---|---|---|---|---|");

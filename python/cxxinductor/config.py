@@ -62,7 +62,7 @@ def resolve(options: Mapping[str, Any] | None, mode: str | None = None) -> "_C.O
         raise UserError(f"unknown mode {mode!r}; known modes: {', '.join(MODES)}")
     variables = {row["name"]: row["environment"] for row in _C.option_table()}
     environment = {variables[name]: value for name, value in MODES[mode or "default"].items()}
-    environment.update((k, v) for k, v in os.environ.items() if k.startswith("CXXINDUCTOR_"))
+    environment.update((k, v) for k, v in os.environ.items() if k.startswith("CXXINDUCTOR_") and (v or k not in environment))
     resolved = _C.Options.from_environment(list(environment.items()))
     if options is not None and not isinstance(options, Mapping):
         raise UserError(f"options: expected a dict of names and values, found {type(options).__name__}")

@@ -30,7 +30,7 @@ def register_device(
     Raises:
         UserError: PyTorch's slot for devices (PrivateUse1) is taken, or there is no such backing.
     """
-    unless_set = {"wait": os.environ.get("CXXINDUCTOR_WAIT", "false")}
+    unless_set = {"wait": os.environ.get("CXXINDUCTOR_WAIT") or "false"}
     _C.register_device(name, backing or "", config.resolve({**unless_set, **(options or {})}))
     torch._register_device_module(name, _module(name))
     torch.utils.generate_methods_for_privateuse1_backend()

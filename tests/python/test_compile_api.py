@@ -46,6 +46,8 @@ def test_a_mode_sets_options_that_explicit_ones_override(monkeypatch):
     assert config.resolve(None).get("cuda_graphs") == "off"
     assert config.resolve(None, "reduce-overhead").get("cuda_graphs") == "on"
     assert config.resolve({"cuda_graphs": "auto"}, "reduce-overhead").get("cuda_graphs") == "auto"
+    monkeypatch.setenv("CXXINDUCTOR_CUDA_GRAPHS", "")
+    assert config.resolve(None, "reduce-overhead").get("cuda_graphs") == "on"
     assert config.resolve(None, "max-autotune").get("cuda_graphs") == "off"
     monkeypatch.setenv("CXXINDUCTOR_CUDA_GRAPHS", "off")
     assert config.resolve(None, "reduce-overhead").get("cuda_graphs") == "off"
