@@ -24,7 +24,7 @@ build: setup
 	@mkdir -p build
 	@cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release -DPython_EXECUTABLE=$(CURDIR)/$(PY) > build/configure.log 2>&1 \
 	  || { cat build/configure.log; exit 1; }
-	@cmake --build $(BUILD) -j $(JOBS) --target cxxinductor_python
+	@cmake --build $(BUILD) -j $(JOBS) --target cxxinductor_python cxxinductor_program
 	@$(PY) tools/install_inplace.py $(BUILD)
 
 demo: build
