@@ -52,7 +52,8 @@ struct RegisteredReduction {
 
 // A pass of the program's. After a stage of the compiler it gets the text of the form that the stage made (docs/ir.md), and returns it, or the text of
 // another form that takes and returns the same. What it returns is parsed and verified: where it is not valid, and where the pass raises, the graph runs
-// through ATen, for a reason that names the pass; load and package throw. That kernels stay inside of their tensors is not proved: register passes that you trust.
+// through ATen, for a reason that names the pass; load and package throw. That kernels stay inside of their tensors is not proved: register passes that
+// you trust.
 struct RegisteredPass {
   std::string name;   // of letters, digits, '_', '-' and '.'. Options skip_passes and dump ("after:NAME") know it
   std::string stage;  // "graph-passes", "lower", "fuse" or "loops-passes"
