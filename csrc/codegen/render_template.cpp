@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <mutex>
 #include <vector>
 
 #include "codegen/templates.h"
@@ -33,6 +34,7 @@ std::string_view trimmed(std::string_view line) {
 
 std::string without_comments(std::string_view text) {
   std::string out;
+  out.reserve(text.size());
   for_each_line(text, [&](std::string_view line) {
     if (!trimmed(line).starts_with("//")) out.append(line).append("\n");
   });
@@ -46,14 +48,15 @@ struct Node {
   bool has_lines = false;    // a block that begins and ends with its lines
   std::vector<Node> inside;  // of a block
 };
+using Nodes = std::vector<Node>;
 
 class Parser {
  public:
   Parser(std::string_view text, std::string_view file) : text_(text), file_(file) {}
 
   // Up to the end of the text, or of a block.
-  std::vector<Node> parse(std::string_view block = {}) {
-    std::vector<Node> nodes;
+  Nodes parse(std::string_view block = {}) {
+    Nodes nodes;
     while (true) {
       const size_t begin = text_.find(begin_mark, at_), end = text_.find(end_mark, at_), next = std::min(begin, end);
       nodes.push_back({Node::Kind::Text, text_.substr(at_, std::min(next, text_.size()) - at_), false, {}});
@@ -95,12 +98,41 @@ class Parser {
   size_t at_ = 0;
 };
 
-void find_named(const std::vector<Node>& nodes, std::string_view name, std::vector<const Node*>& found) {
+void find_named(const Nodes& nodes, std::string_view name, std::vector<const Node*>& found) {
   for (const Node& node : nodes) {
     if (node.kind != Node::Kind::Text && node.text == name) found.push_back(&node);
     find_named(node.inside, name, found);
   }
 }
+
+// Each value has its place in one of the lists of nodes, or in a part that is left out. Templates and values are the program's own: tests run
+// with this check, and programs without, for which it would be a third of the time that a kernel's text takes.
+#ifdef NDEBUG
+constexpr bool checks_places = false;
+#else
+constexpr bool checks_places = true;
+#endif
+void check_places(const Values& values, const std::vector<const Nodes*>& lists, std::string_view file) {
+  for (const auto& [name, value] : values) {
+    std::vector<const Node*> places;
+    for (const Nodes* nodes : lists) find_named(*nodes, name, places);
+    if (places.empty()) throw_internal("{}: there is no variable '{}'", file, name);
+    std::vector<const Nodes*> inside;
+    for (const Node* place : places) inside.push_back(&place->inside);
+    if (const auto* sets = std::get_if<kernels::Sets>(&value))
+      for (const Values& set : *sets) check_places(set, inside, file);
+  }
+}
+
+// A source taken apart. It stays where it is: nodes are parts of its code.
+struct Template {
+  Template(std::string_view text, std::string_view name) : file(name), code(without_comments(text)), nodes(Parser(code, file).parse()) {}
+  Template(const Template&) = delete;
+  Template& operator=(const Template&) = delete;
+
+  const std::string file, code;
+  const Nodes nodes;
+};
 
 class Renderer {
  public:
@@ -110,14 +142,14 @@ class Renderer {
     const Values& values;
     const Scope* around = nullptr;
   };
-  void render(const std::vector<Node>& nodes, const Scope& scope) {
+  void render(const Nodes& nodes, const Scope& scope) {
     for (const Node& node : nodes) {
       if (node.kind == Node::Kind::Text) {
         out_ += node.text;
         continue;
       }
       const Value& value = find(node.text, scope);
-      const auto* sets = std::get_if<std::vector<Values>>(&value);
+      const auto* sets = std::get_if<kernels::Sets>(&value);
       if ((node.kind == Node::Kind::Block) != (sets != nullptr))
         throw_internal("{}: '{}' is a {}, but its value is {}", file_, node.text, sets ? "variable" : "block", sets ? "a list" : "not a list");
       if (!sets) {
@@ -131,54 +163,24 @@ class Renderer {
       }
     }
   }
-  // After render: each value has its place in one of the lists of nodes. Those that were used have one, the others are looked for: they may be in
-  // a block without sets.
-  void check_places(const Values& values, const std::vector<const std::vector<Node>*>& lists) {
-    std::ranges::sort(used_);
-    check_unused(values, lists);
-  }
   std::string take() && { return std::move(out_); }
 
  private:
-  void check_unused(const Values& values, const std::vector<const std::vector<Node>*>& lists) const {
-    for (const auto& [name, value] : values) {
-      if (is_used(value)) continue;
-      std::vector<const Node*> places;
-      for (const std::vector<Node>* nodes : lists) find_named(*nodes, name, places);
-      if (places.empty()) throw_internal("{}: there is no variable '{}'", file_, name);
-      const auto* sets = std::get_if<std::vector<Values>>(&value);
-      if (!sets) continue;
-      std::vector<const std::vector<Node>*> inside;
-      for (const Node* block : places) inside.push_back(&block->inside);
-      for (const Values& set : *sets) check_unused(set, inside);
-    }
-  }
-  // With all that is in it.
-  bool is_used(const Value& value) const {
-    if (!std::ranges::binary_search(used_, &value)) return false;
-    const auto* sets = std::get_if<std::vector<Values>>(&value);
-    return !sets || std::ranges::all_of(*sets, [this](const Values& set) {
-      return std::ranges::all_of(set, [this](const auto& named) { return is_used(named.second); });
-    });
-  }
-  const Value& find(std::string_view name, const Scope& scope) {
+  const Value& find(std::string_view name, const Scope& scope) const {
     for (const Scope* at = &scope; at; at = at->around)
-      if (const auto found = at->values.find(name); found != at->values.end()) {
-        used_.push_back(&found->second);
-        return found->second;
-      }
+      if (const Value* found = at->values.find(name)) return *found;
     throw_internal("{}: no value for the variable '{}'", file_, name);
   }
 
   const SpellValue& spell_;
   const std::string_view file_;
   std::string out_;
-  std::vector<const Value*> used_;
 };
 
 // Lines without the blank ones, each indented by the brackets that are open at its start.
 std::string indent_lines(std::string_view text) {
   std::string out, open;  // brackets
+  out.reserve(2 * text.size());
   for_each_line(text, [&](std::string_view whole) {
     std::string_view line = trimmed(whole);
     if (line.empty()) return;
@@ -198,19 +200,30 @@ std::string indent_lines(std::string_view text) {
   return out;
 }
 
-}  // namespace
-
-std::string render_template(std::string_view text, const Values& values, const SpellValue& spell, std::string_view file) {
-  const std::string code = without_comments(text);
-  const std::vector<Node> nodes = Parser(code, file).parse();
-  Renderer renderer(spell, file);
-  renderer.render(nodes, {values});
-  renderer.check_places(values, {&nodes});
+std::string render_template(const Template& source, const Values& values, const SpellValue& spell) {
+  if constexpr (checks_places) check_places(values, {&source.nodes}, source.file);
+  Renderer renderer(spell, source.file);
+  renderer.render(source.nodes, {values});
   return indent_lines(std::move(renderer).take());
 }
 
+// Of the embedded text; all kernels of a family share it. Never freed: threads may compile while the process ends.
+const Template& template_of_file(std::string_view name) {
+  static std::mutex mutex;
+  static auto& parsed = *new std::map<std::string, Template, std::less<>>;
+  const std::lock_guard lock(mutex);
+  const auto found = parsed.find(name);
+  return found != parsed.end() ? found->second : parsed.try_emplace(std::string(name), template_text(name), name).first->second;
+}
+
+}  // namespace
+
+std::string render_template(std::string_view text, const Values& values, const SpellValue& spell, std::string_view file) {
+  return render_template(Template(text, file), values, spell);
+}
+
 std::string render_template_file(std::string_view name, const Values& values, const SpellValue& spell) {
-  return render_template(template_text(name), values, spell, name);
+  return render_template(template_of_file(name), values, spell);
 }
 
 std::string spell_plain(const Value& value) {

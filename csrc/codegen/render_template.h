@@ -18,8 +18,8 @@ namespace cxxinductor::codegen {
 // The text of a value that is not a list.
 using SpellValue = std::function<std::string(const kernels::Value& value)>;
 
-// InternalError names `file` and the variable: there is no value for it, or nothing of its name for a value; a list where one value is
-// expected, or the reverse; a variable that does not end, or holds another.
+// InternalError names `file` and the variable: there is no value for it; a list where one value is expected, or the reverse; a variable that
+// does not end, or holds another; in builds with assertions also: a value without a variable.
 std::string render_template(std::string_view text, const kernels::Values& values, const SpellValue& spell, std::string_view file);
 // template_text, rendered.
 std::string render_template_file(std::string_view name, const kernels::Values& values, const SpellValue& spell);

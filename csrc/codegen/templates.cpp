@@ -45,19 +45,24 @@ void collect_included(std::string_view text, std::map<std::string, std::string>&
   }
 }
 
-}  // namespace
-
-std::string template_text(std::string_view name) {
-  std::string out;
+void append_text(std::string_view name, std::string& out) {
   std::string_view text = embedded_text(name);
   while (true) {
     const size_t include = find_include(text);
     out += text.substr(0, include);
-    if (include == std::string_view::npos) return out;
+    if (include == std::string_view::npos) return;
     text.remove_prefix(include);
-    out += template_text(included_by(text));
+    append_text(included_by(text), out);
     text.remove_prefix(std::min(text.find('\n') + 1, text.size()));
   }
+}
+
+}  // namespace
+
+std::string template_text(std::string_view name) {
+  std::string out;
+  append_text(name, out);
+  return out;
 }
 
 void add_template(TextWriter& out, std::string_view name, Templates templates) {

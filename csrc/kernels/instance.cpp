@@ -7,6 +7,21 @@
 
 namespace cxxinductor::kernels {
 
+Sets::Sets(std::vector<Values> sets) : sets_(std::make_shared<const std::vector<Values>>(std::move(sets))) {}
+const Values* Sets::begin() const { return sets_->data(); }
+const Values* Sets::end() const { return sets_->data() + sets_->size(); }
+
+const Value* Values::find(std::string_view name) const {
+  const auto found = std::ranges::find(values_, name, &NamedValue::name);
+  return found == values_.end() ? nullptr : &found->value;
+}
+
+void Values::add(std::string_view name, Value value) { values_.push_back({name, std::move(value)}); }
+
+void Values::merge(Values others) {
+  values_.insert(values_.end(), std::make_move_iterator(others.values_.begin()), std::make_move_iterator(others.values_.end()));
+}
+
 Instance instantiate(const plan::Kernel& kernel, plan::Variant variant) { return family_of(kernel.mapping).instantiate(kernel, variant); }
 
 std::vector<Values> when(bool present) { return std::vector<Values>(present ? 1 : 0); }

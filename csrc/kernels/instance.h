@@ -5,7 +5,8 @@
 // around it. No set: the block is left out; one: it is an optional part. A string is a word of the template, such as a variable that it declares.
 #pragma once
 
-#include <map>
+#include <initializer_list>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -72,11 +73,40 @@ struct Steps {
   bool in_lambda = true;        // of the CPU: a failing check ends the fragment's call, not the kernel
 };
 
-struct Value;
-using Values = std::map<std::string, Value, std::less<>>;
+class Values;
+// Sets of values for a block. Copies share them: values are put together from parts, and initializer lists copy.
+class Sets {
+ public:
+  Sets(std::vector<Values> sets);  // NOLINT(google-explicit-constructor): a value like others
+  const Values* begin() const;
+  const Values* end() const;
+
+ private:
+  std::shared_ptr<const std::vector<Values>> sets_;
+};
 struct Value : std::variant<std::string, bool, int64_t, sym::Expr, DType, VarId, Unsigned, Local, StateType, FragmentType, Parameter, Address,
-                            OriginComment, BlockNumber, Coordinates, Lanes, PointNumber, Steps, std::vector<Values>> {
+                            OriginComment, BlockNumber, Coordinates, Lanes, PointNumber, Steps, Sets> {
   using variant::variant;
+};
+struct NamedValue {
+  std::string_view name;  // a literal
+  Value value;
+};
+// A dozen or less, in a list that is searched.
+class Values {
+ public:
+  Values() = default;
+  Values(std::initializer_list<NamedValue> values) : values_(values) {}
+  // Null where there is none of this name.
+  const Value* find(std::string_view name) const;
+  // Values of other names.
+  void add(std::string_view name, Value value);
+  void merge(Values others);
+  auto begin() const { return values_.begin(); }
+  auto end() const { return values_.end(); }
+
+ private:
+  std::vector<NamedValue> values_;
 };
 
 struct Instance {

@@ -105,8 +105,8 @@ class RowLoops {
       return reduce && form(reduce->reduction).takes_index();
     });
     std::vector<Values> found = passes_of(body, item);
-    for (Values& pass : found) pass["positions"] = std::vector<Values>();
-    if (needed) found.back()["positions"] = std::vector<Values>{{{"position", PointNumber{row_}}}};
+    for (Values& pass : found)
+      pass.add("positions", needed && &pass == &found.back() ? std::vector<Values>{{{"position", PointNumber{row_}}}} : std::vector<Values>());
     return found;
   }
 

@@ -61,7 +61,7 @@ void describe_in_shared_memory(plan::Kernel& kernel, const FlatRegion& flat, con
 // Of one tile: without edges, or with them. Its passes follow what threads put into shared memory.
 Values tile_of(const Body& body, bool edges) {
   std::vector<Values> passes = passes_of(body);
-  for (Values& pass : passes) pass["puts_down"] = when(&pass == &passes.back());
+  for (Values& pass : passes) pass.add("puts_down", when(&pass == &passes.back()));
   return {{"edges", when(edges)}, {"passes", std::move(passes)}};
 }
 
