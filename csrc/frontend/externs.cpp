@@ -123,7 +123,7 @@ void import_scalar_read(CallContext& context, const std::string& symbol) {
 std::vector<ValueId> import_extern(CallContext& context, const CallGraph& graph, const SchemaSource& schemas) {
   const Call& call = context.call();
   const auto schema = schemas.find(call.callee, call.overload);
-  if (!schema) context.reject("no schema of that name is registered with the dispatcher");
+  if (!schema) context.reject("no schema of that name is registered with the dispatcher: import what registers it");
   graph::Extern callee;
   callee.callee = call.callee;
   callee.overload = call.overload;

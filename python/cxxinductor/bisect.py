@@ -7,6 +7,7 @@ first, then the application of a pass or the fusion, by halving the options pass
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 import re
 import subprocess
@@ -223,6 +224,8 @@ def _parser() -> argparse.ArgumentParser:
         epilog="Exit status: 0 what is wrong was found, 1 nothing is wrong, 2 it could not be looked for.",
     )  # fmt: skip
     parser.add_argument("folder", type=Path, help="what cxxinductor wrote after an error, or CXXINDUCTOR_DUMP=all for a graph")
+    parser.add_argument("--import", action="append", default=[], dest="modules", metavar="MODULE",
+                        help="import this first: what registers the graph's custom operators, or its extensions; may be repeated")  # fmt: skip
     parser.add_argument("--against", choices=["interp", "eager"], default="interp", help="the reference for results (default: interp)")
     parser.add_argument("--device", choices=["cpu"], help="move a graph of a GPU to the CPU")
     parser.add_argument("--forms", action="store_true", help="compile and run no kernels: look at the compiler's forms alone")
@@ -250,13 +253,15 @@ def main(arguments: list[str] | None = None) -> int:
     parsed = _parser().parse_args(arguments)
     in_terminal = sys.stderr.isatty()
     try:
+        for module in parsed.modules:
+            importlib.import_module(module)
         sizes = {name: _natural(value) for name, value in _pairs(parsed.size, "--size").items()}
         given = {"device": parsed.device, "options": _pairs(parsed.option, "--option"), "sizes": sizes, "seed": parsed.seed}
         judge = _judge(parsed, given)
         report = bisect(
             parsed.folder, against=parsed.against, run_kernels=not parsed.forms, judge=judge, progress=_show if in_terminal else None, **given
         )
-    except (RuntimeError, ValueError, OSError) as error:
+    except (RuntimeError, ValueError, OSError, ImportError) as error:
         print(f"bisect: {error}", file=sys.stderr)
         return 2
     finally:

@@ -140,6 +140,30 @@ def test_what_a_failed_compile_leaves_states_its_options(right):
     assert seen[0]["numerics"] == "fast" and seen[0]["skip_passes"] == "graph-cse,graph-no-ops" and seen[0]["dump"] == ""
 
 
+def test_custom_operators_are_imported(tmp_path, monkeypatch, capsys):
+    (tmp_path / "operators_of_mine.py").write_text(
+        "import torch\n"
+        "@torch.library.custom_op('cxxi_bisect::twice', mutates_args=())\n"
+        "def twice(x: torch.Tensor) -> torch.Tensor:\n    return x * 2\n"
+        "twice.register_fake(torch.empty_like)\n"
+    )
+    calls = tmp_path / "dump" / "calls.txt"
+    calls.parent.mkdir()
+    calls.write_text(
+        "calls @mine {\n"
+        '  input %x: f32[4] storage 1\n  %twice: f32[4] storage 2 = "cxxi_bisect::twice"(%x)\n  %sin: f32[4] storage 3 = "aten::sin"(%twice)\n'
+        "  return %sin\n}\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    assert bisect.main([str(calls.parent)]) == 0
+    assert "import what registers it" in capsys.readouterr().out
+    given = [str(calls.parent), "--import", "operators_of_mine"]
+    assert bisect.main(given) == 2 and "allow_ops" in capsys.readouterr().err
+    assert bisect.main([*given, "--option", "allow_ops=cxxi_bisect::twice"]) == 1
+    assert bisect.main([str(calls.parent), "--import", "no_such_module"]) == 2
+    assert "no_such_module" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     "arguments, words",
     [
