@@ -14,6 +14,7 @@
 #include "support/files.h"
 #include "support/options.h"
 #include "torch_bridge/dispatcher_schemas.h"
+#include "torch_bridge/import_targets.h"
 #include "torch_bridge/process_check.h"
 #include "torch_bridge/providers.h"
 #include "torch_bridge/shaping_options.h"

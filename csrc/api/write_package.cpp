@@ -15,6 +15,7 @@
 #include "support/error.h"
 #include "support/files.h"
 #include "torch_bridge/file_model.h"
+#include "torch_bridge/import_targets.h"
 #include "torch_bridge/package_builds.h"
 #include "torch_bridge/shaping_options.h"
 

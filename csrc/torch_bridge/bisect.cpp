@@ -15,6 +15,7 @@
 #include "support/error.h"
 #include "torch_bridge/aten_executor.h"
 #include "torch_bridge/dispatcher_schemas.h"
+#include "torch_bridge/import_targets.h"
 #include "torch_bridge/interp_tensors.h"
 #include "torch_bridge/providers.h"
 #include "torch_bridge/types.h"
@@ -194,12 +195,10 @@ std::vector<interp::Tensor> run_eagerly(const model::CallGraph& calls, const std
   return results;
 }
 
-std::vector<Device> devices_of(const driver::Form& form) {
+std::vector<Device> devices_of_form(const driver::Form& form) {
   if (const auto* graph = std::get_if<graph::Graph>(&form)) return driver::devices_of(*graph);
-  std::vector<Device> devices;
-  for (const model::CallValueInfo& value : std::get<model::CallGraph>(form).values)
-    if (value.kind == model::CallValueInfo::Kind::Tensor && std::ranges::find(devices, value.device) == devices.end()) devices.push_back(value.device);
-  if (devices.empty()) devices.emplace_back();
+  const std::set<Device> used = devices_of(std::get<model::CallGraph>(form));
+  std::vector<Device> devices(used.begin(), used.end());
   std::ranges::stable_partition(devices, has_streams);
   return devices;
 }
@@ -246,11 +245,10 @@ driver::BisectReport bisect_reproducer(std::string_view text, const Options& opt
   if (settings.against_eager && calls == nullptr) throw_user_error("a comparison with eager needs the calls (calls.txt), which the folder lacks");
   request.inputs.options = options;
   request.inputs.options.dump.clear();
-  request.inputs.targets = settings.targets.devices().empty() ? targets_for(devices_of(request.form), options) : settings.targets;
+  request.inputs.targets = settings.targets.devices().empty() ? targets_for(devices_of_form(request.form), options) : settings.targets;
   request.inputs.schemas = &schemas;
-  for (Device device : request.inputs.targets.devices())
-    if (has_streams(device)) request.inputs.environment.gpus.emplace(device, request.inputs.targets.of(device));
-  request.inputs.environment.simt_on_host = is_simt(target_for({}, options));
+  const std::vector<Device> devices = request.inputs.targets.devices();
+  add_targets(request.inputs.environment, {devices.begin(), devices.end()}, request.inputs.targets);
   request.inputs.environment.any_order = !options.eager_numerics();
   request.arguments = arguments_of(request.form, settings.inputs);
   request.make_externs = [] { return aten_externs(kSeed); };

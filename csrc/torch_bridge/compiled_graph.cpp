@@ -32,6 +32,7 @@
 #include "torch_bridge/dispatcher_schemas.h"
 #include "torch_bridge/eager_check.h"
 #include "torch_bridge/folded_constants.h"
+#include "torch_bridge/import_targets.h"
 #include "torch_bridge/input_symbols.h"
 #include "torch_bridge/memory_snapshot.h"
 #include "torch_bridge/packaged_functions.h"
@@ -46,22 +47,6 @@
 
 namespace cxxinductor::torch_bridge {
 namespace {
-
-std::set<Device> devices_of(const model::CallGraph& calls) {
-  std::set<Device> devices;
-  for (const model::CallValueInfo& value : calls.values)
-    if (value.kind == model::CallValueInfo::Kind::Tensor) devices.insert(value.device);
-  return devices;
-}
-
-// target_of: the target of a device with streams.
-template <class TargetOf>
-std::map<Device, Target> gpus_of(const model::CallGraph& calls, TargetOf target_of) {
-  std::map<Device, Target> gpus;
-  for (Device device : devices_of(calls))
-    if (has_streams(device)) gpus.emplace(device, target_of(device));
-  return gpus;
-}
 
 void count_kernels(const plan::Plan& plan, const driver::Report& report) {
   const std::vector<bool> own = plan::base_kernels(plan);
@@ -92,6 +77,16 @@ void dump_fallback(const model::CallGraph& calls, const Options& options, std::s
   }
 }
 
+// What was compiled runs even where nobody may write a dump of it.
+void dump_compiled(const driver::Compilation& compilation, const std::string& name, const Options& options) {
+  try {
+    dump(compilation.report, name, options, options.dump);
+    if (const auto& const_graph = compilation.const_graph) dump(const_graph->report, name + "_const", options, options.dump);
+  } catch (const Error& error) {
+    TORCH_WARN("cxxinductor: there is no dump of ", name, ": ", error.what());
+  }
+}
+
 // calls: for dumps; null where there are none. eager: the calls that eager would run, which write in place where those do not.
 driver::Compilation compile_graph(graph::Graph graph, const model::CallGraph* calls, const model::CallGraph* eager,
                                   const Options& options, frontend::CallReasons reasons = {},
@@ -114,8 +109,7 @@ driver::Compilation compile_graph(graph::Graph graph, const model::CallGraph* ca
   driver::Compilation compilation = driver::compile(std::move(request));
   if (!options.dump.empty()) {
     if (calls) compilation.report.calls_text = model::print(*calls);
-    dump(compilation.report, name, options, options.dump);
-    if (const auto& const_graph = compilation.const_graph) dump(const_graph->report, name + "_const", options, options.dump);
+    dump_compiled(compilation, name, options);
   }
   return compilation;
 }
@@ -214,8 +208,8 @@ struct CompiledGraph::Impl {
 };
 
 driver::Report plan_calls(model::CallGraph calls, const Targets& targets, const Options& options) {
-  const frontend::ImportEnvironment environment{.gpus = gpus_of(calls, [&](Device device) { return targets.of(device); }),
-                                                .deterministic = at::globalContext().deterministicAlgorithms(), .any_order = !options.eager_numerics()};
+  frontend::ImportEnvironment environment{.deterministic = at::globalContext().deterministicAlgorithms(), .any_order = !options.eager_numerics()};
+  add_targets(environment, devices_of(calls), targets);
   driver::Request request;
   std::map<Device, int64_t> eager_peaks = model::eager_peaks(calls);
   frontend::ImportNotes notes;
@@ -254,9 +248,9 @@ void CompiledGraph::Impl::compile(const model::CallGraph& given, frontend::Impor
   objects = calls.objects;
   find_complex_inputs(calls);
   frontend::ImportNotes found;
-  environment.gpus = gpus_of(calls, [&](Device device) { return target_for(device, options); });
-  environment.simt_on_host = is_simt(target_for({}, options));
-  if (!environment.gpus.empty() && devices_of(calls).contains({})) environment.cpu_kernels = has_compiler({}, options);
+  const std::set<Device> devices = devices_of(calls);
+  add_targets(environment, devices, options);
+  if (!environment.gpus.empty() && devices.contains({})) environment.cpu_kernels = has_compiler({}, options);
   if (frontend::has_complex(calls)) lowered = frontend::lower_complex(calls, DispatcherSchemas());
   const model::CallGraph& real = lowered ? *lowered : calls;
   graph::Graph graph = frontend::import_graph(real, DispatcherSchemas(), environment, &found);
@@ -344,7 +338,8 @@ std::shared_ptr<runtime::Executable> CompiledGraph::Impl::compile_input_check(mo
   calls.outputs.clear();
   calls.mutations.clear();
   calls.flexible_outputs.clear();
-  const frontend::ImportEnvironment environment{.gpus = gpus_of(calls, [&](Device device) { return target_for(device, options); })};
+  frontend::ImportEnvironment environment;
+  add_targets(environment, devices_of(calls), options);
   frontend::ImportNotes none;
   graph::Graph graph = frontend::import_graph(frontend::lower_complex(std::move(calls), DispatcherSchemas()), DispatcherSchemas(), environment, &none);
   return compile_graph(std::move(graph), nullptr, nullptr, options).executable;

@@ -31,12 +31,6 @@ std::optional<Targets> targets_here(const Build& build) {
   return targets;
 }
 
-void add_devices(const model::CallGraph& calls, std::set<Device>& devices) {
-  for (const model::CallValueInfo& value : calls.values)
-    if (value.kind == model::CallValueInfo::Kind::Tensor) devices.insert(value.device);
-  for (const auto& [name, subgraph] : calls.subgraphs) add_devices(*subgraph, devices);
-}
-
 // Moves what was made into the sections of a plan of this name.
 BuiltPlan add_plan(BuiltPlans& plans, const std::string& name, PlanForPackage made) {
   for (driver::Report::KernelSource& source : made.sources)
@@ -87,13 +81,6 @@ Archs choose_archs(const std::set<Device>& devices, const std::vector<std::strin
     }
   }
   return archs;
-}
-
-std::set<Device> devices_of(const model::CallGraph& calls) {
-  std::set<Device> devices;
-  add_devices(calls, devices);
-  if (devices.empty()) devices.insert(Device());
-  return devices;
 }
 
 void add_sections(const BuiltPlans& plans, std::vector<package_file::NewSection>& sections) {

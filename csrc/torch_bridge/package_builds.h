@@ -22,8 +22,6 @@ using Archs = std::map<DeviceType, std::vector<std::string>>;
 // Those that were asked for by kind, from the oldest on, or the machine's. UserError for an unknown name, and where the model is on a
 // device that this machine does not have and for which none was asked for.
 Archs choose_archs(const std::set<Device>& devices, const std::vector<std::string>& wanted);
-// Of the tensors, those of subgraphs too; the CPU where there are none.
-std::set<Device> devices_of(const model::CallGraph& calls);
 
 // What becomes sections of their own kinds.
 struct BuiltPlans {

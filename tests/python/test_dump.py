@@ -70,6 +70,17 @@ def test_a_plan_that_fits_is_kept(dumped):
     assert (folder / names[-2]).read_text() == (folder / names[-1]).read_text()
 
 
+def test_a_folder_that_cannot_be_written_costs_the_dump_alone(tmp_path, capfd):
+    (tmp_path / "file").write_text("")
+    options = {"dump": "all", "dump_dir": str(tmp_path / "file")}
+    x = torch.randn(8)
+    cxxinductor.reset_counters()
+    torch.testing.assert_close(torch.compile(torch.cos, backend="cxxinductor", options=options)(x), x.cos())
+    assert re.search(r"there is no dump of \w+: cannot create the dump folder", capfd.readouterr().err)
+    counters = cxxinductor.counters()
+    assert counters["kernels"] == 1 and counters["aten_fallback"] == 0
+
+
 def test_an_unknown_stage_is_refused(tmp_path):
     options = {"dump": "graph,after:lowering", "dump_dir": str(tmp_path)}
     with pytest.raises(cxxinductor.UserError, match="expected the name of a stage, found 'lowering'; known are import, graph-passes"):

@@ -11,6 +11,7 @@
 #include "model/text.h"
 #include "readers/pt2/printable.h"
 #include "support/error.h"
+#include "torch_bridge/import_targets.h"
 
 namespace cxxinductor::torch_bridge {
 namespace {
