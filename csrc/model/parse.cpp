@@ -89,18 +89,23 @@ class Parser {
     }
   }
 
-  CallValueInfo parse_declaration() {
+  struct Declaration {
+    TextCursor start;
     CallValueInfo info;
-    info.name = cursor_.sigil_name('%', "a value's name");
+  };
+  Declaration parse_declaration() {
+    Declaration declaration{cursor_, {}};
+    declaration.info.name = cursor_.sigil_name('%', "a value's name");
     cursor_.expect(":");
-    parse_type(info);
-    return info;
+    parse_type(declaration.info);
+    return declaration;
   }
 
-  CallValue define(CallValueInfo info) {
+  CallValue define(Declaration declaration) {
     const auto id = static_cast<CallValue>(calls_.values.size());
-    if (!known_.emplace(info.name, id).second) cursor_.fail(fmt::format("a new name: %{} is defined above", info.name));
-    calls_.values.push_back(std::move(info));
+    const std::string& name = declaration.info.name;
+    if (!known_.emplace(name, id).second) declaration.start.fail(fmt::format("a new name: %{} is defined above", name));
+    calls_.values.push_back(std::move(declaration.info));
     return id;
   }
 
@@ -131,7 +136,7 @@ class Parser {
   }
 
   void parse_call() {
-    std::vector<CallValueInfo> results;
+    std::vector<Declaration> results;
     if (cursor_.looking_at("%")) {
       do results.push_back(parse_declaration());
       while (cursor_.accept(","));
@@ -147,7 +152,7 @@ class Parser {
       call.autocast.dtypes[type] = parse_dtype(cursor_);
     }
     call.origin = origins_.parse(cursor_);
-    for (CallValueInfo& result : results) call.results.push_back(define(std::move(result)));  // it reads none of them
+    for (Declaration& result : results) call.results.push_back(define(std::move(result)));  // it reads none of them
     calls_.calls.push_back(std::move(call));
   }
 

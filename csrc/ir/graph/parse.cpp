@@ -14,6 +14,7 @@ namespace {
 
 // "%name: dtype[sizes] strides [..] fixed on device", of which a node may leave out all but the name.
 struct Declaration {
+  TextCursor start;
   std::string name;
   std::optional<DType> dtype;
   std::vector<sym::Expr> sizes;
@@ -70,7 +71,7 @@ class Parser {
     } else {
       Declaration declaration = parse_declaration();
       if (!declaration.dtype) cursor_.fail("':' and the input's type");
-      input.value = add_value(typed_value(declaration), declaration.name);
+      input.value = add_value(typed_value(declaration), declaration);
       input.source = declaration.name;
       input.donated = cursor_.accept("donated");
       input.frozen = cursor_.accept("frozen");
@@ -80,7 +81,7 @@ class Parser {
   }
 
   Declaration parse_declaration() {
-    Declaration declaration;
+    Declaration declaration{.start = cursor_};
     declaration.name = cursor_.sigil_name('%', "a value's name");
     if (cursor_.accept(":")) {
       declaration.dtype = parse_dtype(cursor_);
@@ -108,10 +109,10 @@ class Parser {
     return value;
   }
 
-  ValueId add_value(Value value, const std::string& name) {
-    value.name = name;
+  ValueId add_value(Value value, Declaration declaration) {
+    value.name = declaration.name;
     ValueId id(graph_.values.size());
-    if (!known_.emplace(name, id).second) cursor_.fail(fmt::format("a new name: %{} is defined above", name));
+    if (!known_.emplace(value.name, id).second) declaration.start.fail(fmt::format("a new name: %{} is defined above", value.name));
     return graph_.values.push_back(std::move(value));
   }
 
@@ -165,7 +166,7 @@ class Parser {
       value.device = declaration.device.value_or(value.device);
       value.producer = id;
       value.result_index = static_cast<uint32_t>(i);
-      node.results.push_back(add_value(std::move(value), declaration.name));
+      node.results.push_back(add_value(std::move(value), declaration));
     }
     node.origin = origins_.parse(cursor_);
     graph_.nodes.push_back(std::move(node));
@@ -256,7 +257,7 @@ class Parser {
       Value value = typed_value(declarations[i]);
       value.producer = NodeId(graph_.nodes.size());
       value.result_index = static_cast<uint32_t>(i);
-      node.results.push_back(add_value(std::move(value), declarations[i].name));
+      node.results.push_back(add_value(std::move(value), declarations[i]));
     }
     node.origin = origins_.parse(cursor_);
     graph_.nodes.push_back(std::move(node));

@@ -213,10 +213,11 @@ class Parser {
     while (cursor_.accept("buffer")) parse_buffer(false);
     for (auto& [slice, base] : bases_) plan_.buffers[slice].base = parse_buffer_name(base);
     while (cursor_.accept("kernel")) {
+      TextCursor start = cursor_;
       Kernel kernel = KernelParser(cursor_, origins_).parse();
       KernelId id(plan_.kernels.size());
       if (!kernels_.emplace(kernel.name, id).second)
-        cursor_.fail(fmt::format("a new kernel name, not @{}", kernel.name));
+        start.fail(fmt::format("a new name: kernel @{} is defined above", kernel.name));
       plan_.kernels.push_back(std::move(kernel));
     }
     while (!cursor_.accept("return")) {
