@@ -119,7 +119,11 @@ std::string statement_text(const Kernel& kernel, StmtId id) {
                  },
                  [&](const loops::Reduce& reduce) { return fmt::format("{} = {}({})", ref(id), info(reduce.reduction).name, ref(reduce.operand)); },
                  [&](const loops::Project& project) { return fmt::format("{} = result {} of {}", ref(id), project.result, ref(project.of)); },
-                 [&](const loops::Store& store) { return fmt::format("{}: @{}[{}] = {}", ref(id), store.buffer.index(), offset(), ref(store.value)); },
+                 [&](const loops::Store& store) {
+                   const std::string combine = store.combine == Combine::Overwrite ? "" : fmt::format("<{}>", cxxinductor::name_of(store.combine));
+                   const std::string update = store.update ? fmt::format("update{} ", combine) : "";
+                   return fmt::format("{}: {}@{}[{}] = {}", ref(id), update, store.buffer.index(), offset(), ref(store.value));
+                 },
                  [&](const loops::Check& check) {
                    return fmt::format("{}: {} < {}", ref(id), ref(check.index), loops::print_expr(check.bound));
                  }},
