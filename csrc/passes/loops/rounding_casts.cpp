@@ -1,8 +1,12 @@
 // Removes conversions to a narrower dtype and back: where the value is representable in the narrow dtype, and with
-// numerics=fast between all ops.
+// numerics=fast between all ops. Factors of matrix products stay narrow, since tensor cores take no others.
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <optional>
 
+#include "ir/device_types.h"
+#include "ir/plan/matmul.h"
 #include "passes/loops/passes.h"
 
 namespace cxxinductor::passes {
@@ -21,10 +25,23 @@ bool selects(ScalarOp op) {
          op == ScalarOp::Minimum || op == ScalarOp::Where;
 }
 
+// The narrow factors of a matrix product that may become a kernel with tensor cores: one varies over rows, the other over columns.
+std::array<StmtId, 2> matmul_factors(const loops::Region& region) {
+  const auto parts = info(region.device.type).simt ? plan::find_matmul(region) : std::nullopt;
+  if (!parts) return {};
+  const loops::VarSet left = region.body[parts->left].vars, right = region.body[parts->right].vars;
+  if (left.subset_of(right) || right.subset_of(left)) return {};
+  return {parts->left, parts->right};
+}
+
 class Roundings {
  public:
   Roundings(loops::Region& region, bool drop_all)
-      : region_(region), drop_all_(drop_all), narrow_(region.body.size()), same_(region.body.size()) {}
+      : region_(region),
+        drop_all_(drop_all),
+        factors_(matmul_factors(region)),
+        narrow_(region.body.size()),
+        same_(region.body.size()) {}
 
   bool run() {
     bool changed = false;
@@ -66,7 +83,7 @@ class Roundings {
     if (!is_narrowing(from, stmt.dtype)) return;
     narrow_[id.index()] = from;
     const auto* rounding = region_.body[inner].as<Apply>();
-    if (!rounding || rounding->op != ScalarOp::Cast) return;
+    if (!rounding || rounding->op != ScalarOp::Cast || std::ranges::find(factors_, inner) != factors_.end()) return;
     const StmtId value = rounding->operands[0];
     if (region_.body[value].dtype == stmt.dtype && (drop_all_ || narrow_[value.index()] == from))
       same_[id.index()] = value;
@@ -97,6 +114,7 @@ class Roundings {
 
   loops::Region& region_;
   const bool drop_all_;
+  const std::array<StmtId, 2> factors_;  // invalid where the region is no matrix product
   std::vector<std::optional<DType>> narrow_;
   std::vector<StmtId> same_;
 };
