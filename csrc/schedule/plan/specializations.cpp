@@ -41,7 +41,8 @@ class Specializer {
   std::optional<SpecialKernel> build(const Assumptions& when) const {
     MappedKernel built = build_kernel(
         program_, prepare_region(program_, region_, target_, joined(program_.assumptions, when)), target_);
-    if (built.args != mapped_.args || built.kernel.symbols != mapped_.kernel.symbols) return std::nullopt;
+    if (built.args != mapped_.args || !std::ranges::includes(mapped_.kernel.symbols, built.kernel.symbols)) return std::nullopt;
+    built.kernel.symbols = mapped_.kernel.symbols;  // those of the launch, though the assumptions may make one a number
     return SpecialKernel{std::move(built.kernel), std::move(built.grid_x), when};
   }
 
