@@ -61,6 +61,17 @@ void split_variable(Region& region, const SplitPoint& split, const sym::Assumpti
   region = change_variables(region, vars, values, assumptions);
 }
 
+bool has_equal_statements(const Region& region) {
+  std::unordered_multimap<size_t, StmtId> known;  // looked up, never iterated
+  for (size_t s = 0; s < region.body.size(); ++s) {
+    const size_t hash = hash_of(region.body[StmtId(s)]);
+    for (auto [it, end] = known.equal_range(hash); it != end; ++it)
+      if (same_statement(region.body[it->second], region.body[StmtId(s)])) return true;
+    known.emplace(hash, StmtId(s));
+  }
+  return false;
+}
+
 }  // namespace
 
 std::string fresh_variable_name(const IdVector<VarId, Var>& vars) {
@@ -183,6 +194,7 @@ void spread_reductions(Region& region, const sym::Assumptions& assumptions) {
   region = std::move(result);
 }
 
+// Loads of one buffer are equal wherever they stand: no region loads what it has stored (L6).
 void remove_dead_statements(Region& region) {
   std::vector<bool> live(region.body.size(), false);
   bool any_dead = false;
@@ -195,7 +207,7 @@ void remove_dead_statements(Region& region) {
     }
     for (StmtId operand : operands(stmt)) live[operand.index()] = true;
   }
-  if (!any_dead) return;
+  if (!any_dead && !has_equal_statements(region)) return;
   Region result{region.name, region.device, region.vars, {}};
   sym::Assumptions none;
   BodyBuilder builder(result, none);
