@@ -52,9 +52,7 @@ class ConstantFolder {
       if (has_no_elements(operand)) all = empty_value(reduce->reduction, operand.dtype);
     }
     if (!all) return false;
-    node.kind = graph::Full{};
-    node.operands = {cast(*all, compute_type(value.dtype))};
-    changed_ = true;
+    make_full(node, *all);
     return true;
   }
 
@@ -90,10 +88,32 @@ class ConstantFolder {
       operands[i] = *constant;
       found = true;
     }
-    if (evaluate_node(node, op, operands)) return;
+    if (evaluate_node(node, op, operands) || (row.rule == TypeRule::Select && choose(node, operands))) return;
     if (!found || row.rule == TypeRule::Cast || !still_typed(node, op, operands, dtype)) return;
     node.operands = std::move(operands);
     changed_ = true;
+  }
+
+  // A condition that is constant leaves one of the two operands.
+  bool choose(graph::Node& node, const std::vector<graph::Operand>& operands) {
+    const auto* condition = std::get_if<Scalar>(&operands[0]);
+    if (!condition) return false;
+    const graph::Operand& chosen = operands[condition->truth() ? 1 : 2];
+    const graph::Value& result = graph_.values[node.results[0]];
+    if (const auto* scalar = std::get_if<Scalar>(&chosen)) {
+      make_full(node, *scalar);
+      return true;
+    }
+    const auto* id = std::get_if<ValueId>(&chosen);
+    if (!id || !same_kind_of_tensor(graph_.values[*id], result)) return false;
+    node.kind = graph::Elementwise{ScalarOp::Identity};
+    node.operands = {*id};
+    changed_ = true;
+    return true;
+  }
+
+  bool same_kind_of_tensor(const graph::Value& a, const graph::Value& b) const {
+    return a.dtype == b.dtype && a.device == b.device && graph::same_sizes(graph_.assumptions, a.sizes, b.sizes);
   }
 
   // The tensors that are left must say the result's dtype, sizes and device.
@@ -114,13 +134,17 @@ class ConstantFolder {
       if (!scalar) return false;
       scalars.push_back(*scalar);
     }
-    graph::Value& value = graph_.values[node.results[0]];
+    const graph::Value& value = graph_.values[node.results[0]];
     if (is_opaque(value.dtype) || !can_evaluate(op)) return false;
-    Scalar result = cast(cast(evaluate(op, scalars, value.dtype), value.dtype), compute_type(value.dtype));
-    node.kind = graph::Full{};
-    node.operands = {result};
-    changed_ = true;
+    make_full(node, evaluate(op, scalars, value.dtype));
     return true;
+  }
+
+  void make_full(graph::Node& node, const Scalar& element) {
+    const graph::Value& value = graph_.values[node.results[0]];
+    node.kind = graph::Full{};
+    node.operands = {cast(cast(element, value.dtype), compute_type(value.dtype))};
+    changed_ = true;
   }
 
   graph::Graph& graph_;
