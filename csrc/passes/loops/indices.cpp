@@ -1,9 +1,11 @@
 // Folds statements whose value is an integer expression of positions and sizes. Sums and products become index expressions,
-// comparisons that the extents decide become constants, and accesses need neither a data-dependent coordinate nor a check.
+// comparisons that the extents decide become constants and choose, and accesses need neither a data-dependent coordinate nor a check.
 // Positions reach regions when fusion inlines an iota.
+#include <algorithm>
 #include <optional>
 
 #include "ir/loops/region_rewrite.h"
+#include "ir/loops/stmt_traits.h"
 #include "passes/loops/passes.h"
 
 namespace cxxinductor::passes {
@@ -92,10 +94,12 @@ class IndexFolder {
   bool changed_ = false;
 };
 
-bool has_index_statements(const loops::Region& region) {
-  for (const Stmt& stmt : region.body)
-    if (stmt.as<loops::Index>()) return true;
-  return false;
+// Positions, or constants that choose.
+bool may_fold(const loops::Region& region) {
+  return std::any_of(region.body.begin(), region.body.end(), [&](const Stmt& stmt) {
+    const auto* apply = stmt.as<Apply>();
+    return stmt.as<loops::Index>() || (apply && apply->op == ScalarOp::Where && region.body[apply->operands[0]].as<loops::Constant>());
+  });
 }
 
 // A fold must not leave a reduction whose operand no longer varies over what it reduces.
@@ -145,7 +149,7 @@ bool fold_indices(loops::Program& program, const Options&) {
     auto* region = std::get_if<loops::Region>(&step);
     if (!region) continue;
     changed = separate_points(*region) || changed;
-    if (!has_index_statements(*region)) continue;
+    if (!may_fold(*region)) continue;
     IndexFolder folder(*region, program.assumptions);
     if (!folder.run()) continue;
     loops::Region folded = folder.take();
