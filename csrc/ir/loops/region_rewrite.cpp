@@ -118,7 +118,24 @@ StmtId BodyBuilder::emit(Stmt stmt) {
   stmt.vars = vars_of_stmt(stmt);
   StmtId id = region_.body.push_back(std::move(stmt));
   numbering_.emplace(hash, id);
+  if (const auto* check = region_.body[id].as<Check>()) checked_.insert(check->index);
   return id;
+}
+
+std::optional<sym::Expr> BodyBuilder::position_of(StmtId now) const {
+  const Stmt& stmt = region_.body[now];
+  if (checked_.contains(now)) return std::nullopt;
+  if (const auto* index = stmt.as<Index>()) return depends_on_data(index->value) ? std::nullopt : std::optional(index->value);
+  const auto* constant = stmt.as<Constant>();
+  return constant && stmt.dtype == DType::I64 ? std::optional(sym::Expr(constant->value.integer())) : std::nullopt;
+}
+
+sym::Expr BodyBuilder::with_positions(sym::Expr e) const {
+  ExprMap positions;
+  for (sym::Expr symbol : e.free_symbols())
+    if (const StmtId id = statement_of_symbol(symbol.name()); id.valid())
+      if (const auto position = position_of(id)) positions[symbol] = *position;
+  return positions.empty() ? e : replace(e, positions);
 }
 
 Stmt BodyBuilder::renamed(const Stmt& stmt, const Renaming& renaming) const {
@@ -127,7 +144,7 @@ Stmt BodyBuilder::renamed(const Stmt& stmt, const Renaming& renaming) const {
     id = renaming.statements[id.index()];
     CXXI_CHECK(id.valid(), "a statement of region {} is used before it is emitted", region_.name);
   };
-  for_each_use(result, statement, [&](sym::Expr& e) { e = space_.simplify(replace(e, renaming.expressions)); });
+  for_each_use(result, statement, [&](sym::Expr& e) { e = space_.simplify(with_positions(replace(e, renaming.expressions))); });
   if (auto* reduce = result.as<Reduce>()) {
     VarSet over;
     for (size_t v = 0; v < renaming.vars.size(); ++v)

@@ -2,6 +2,8 @@
 // Shared by lowering (canonical spaces) and by fusion (one body substituted into another).
 #pragma once
 
+#include <optional>
+#include <set>
 #include <unordered_map>
 #include <vector>
 
@@ -36,14 +38,19 @@ class BodyBuilder {
   // those along which a broadcast repeats its operand.
   StmtId spread(StmtId operand, VarSet over, OriginId origin);
   VarSet vars_of_expr(sym::Expr e) const;
+  // The number without data that a statement is. Renamed expressions have it in the place of the statement; but they name one that is checked, on
+  // whose check the access depends.
+  std::optional<sym::Expr> position_of(StmtId now) const;
 
  private:
+  sym::Expr with_positions(sym::Expr e) const;
   VarSet vars_of_stmt(const Stmt& stmt) const;
 
   Region& region_;
   Space space_;
   std::unordered_map<sym::Expr, VarId> var_of_symbol_;
   std::unordered_multimap<size_t, StmtId> numbering_;  // looked up, never iterated
+  std::set<StmtId> checked_;
 };
 
 // The region with other variables; `values` gives each old variable as an expression of the new ones.

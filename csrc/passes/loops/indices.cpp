@@ -41,7 +41,19 @@ class IndexFolder {
     return std::nullopt;
   }
 
+  // A coordinate that names a statement without data, which renaming replaces.
+  bool names_position(const Stmt& stmt) const {
+    bool found = false;
+    loops::for_each_use(stmt, [](StmtId) {}, [&](sym::Expr e) {
+      for (sym::Expr symbol : e.free_symbols())
+        if (const StmtId id = loops::statement_of_symbol(symbol.name()); id.valid())
+          found = found || builder_.position_of(renaming_.statements[id.index()]).has_value();
+    });
+    return found;
+  }
+
   void emit(StmtId old) {
+    changed_ = changed_ || names_position(region_.body[old]);
     Stmt stmt = builder_.renamed(region_.body[old], renaming_);
     if (const auto* check = stmt.as<loops::Check>())
       if (auto index = expression_of(check->index); index && builder_.space().in_range(*index, check->bound)) {
@@ -50,18 +62,11 @@ class IndexFolder {
       }
     if (const auto* apply = stmt.as<Apply>()) {
       if (StmtId same = folded(*apply); same.valid()) {
-        bind(old, same);
+        builder_.bind(old, same, renaming_);
         return;
       }
     }
-    bind(old, builder_.emit(std::move(stmt)));
-  }
-
-  void bind(StmtId old, StmtId id) {
-    builder_.bind(old, id, renaming_);
-    if (region_.body[old].as<loops::Index>() || !is_integer(result_.body[id].dtype)) return;
-    // Coordinates then name the expression instead of the statement.
-    if (auto e = expression_of(id)) renaming_.expressions[loops::statement_symbol(old)] = *e;
+    builder_.bind(old, builder_.emit(std::move(stmt)), renaming_);
   }
 
   StmtId folded(const Apply& apply) {
