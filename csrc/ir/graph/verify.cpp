@@ -24,6 +24,7 @@
 #include <set>
 #include <unordered_set>
 
+#include "ir/graph/attribute_text.h"
 #include "ir/graph/infer.h"
 #include "ir/graph/symbols.h"
 #include "ir/graph/text.h"
@@ -134,7 +135,8 @@ class Verifier {
         report("G4", "an input", "has the symbol '{}'", input.symbol);
       if (input.kind != Input::Kind::Tensor && input.donated) report("G13", "an input", "is donated and not a tensor");
       if (input.frozen && (input.kind != Input::Kind::Tensor || input.donated))
-        report("G13", "an input", "is frozen, and given up or no tensor");
+        report("G13", input.kind == Input::Kind::Tensor ? where(graph_.values[input.value]) : "an input",
+               "is frozen: expected a tensor that is not donated, found {}", input.donated ? "a donated one" : "no tensor");
     }
   }
 
@@ -210,7 +212,8 @@ class Verifier {
     for (size_t v = 0; v < graph_.values.size(); ++v) storage.push_back(ValueId(v));
     const auto read = [&](ValueId id, const std::string& place) {
       if (version[id] != latest[storage[id]])
-        report("G11", place, "reads %{} after its storage was consumed", graph_.values[id].name);
+        report("G11", place, "reads %{} after %{} overwrote it in place: expected %{}, or a read before it", graph_.values[id].name,
+               name_of(latest[storage[id]]), name_of(latest[storage[id]]));
     };
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
       const Node& node = graph_.nodes[NodeId(n)];
@@ -224,8 +227,9 @@ class Verifier {
       if (!consumes(node)) continue;
       const ValueId base = std::get<ValueId>(node.operands[0]), root = storage[base];
       for (size_t i = 1; i < node.operands.size(); ++i)
-        if (storage[std::get<ValueId>(node.operands[i])] == root)
-          report("G11", where(node), "consumes the storage of its operand {}", i);
+        if (const ValueId operand = std::get<ValueId>(node.operands[i]); storage[operand] == root)
+          report("G11", where(node), "updates %{} in place and reads %{}, which lies in the same storage: expected a copy of it as operand {}",
+                 graph_.values[base].name, graph_.values[operand].name, i);
       check_inplace_base(node, base, root);
       version[node.results[0]] = latest[root] = NodeId(n);
     }
@@ -234,13 +238,15 @@ class Verifier {
     for (const Mutation& mutation : graph_.mutations)
       if (is_last_version(graph_, mutation)) read(mutation.value, fmt::format("the mutation of input {}", mutation.input));
   }
+  std::string name_of(NodeId writer) const { return graph_.values[graph_.nodes[writer].results[0]].name; }
   void check_inplace_base(const Node& node, ValueId base, ValueId root) {
     ValueId at = base;
     while (at != root) {
       const Node& step = graph_.nodes[graph_.values[at].producer];
       if (!step.as<Permute>() && !step.as<Reshape>() && !step.as<Flip>() && !step.as<Scatter>()) {
-        report("G12", where(node), "consumes %{}, which is part of a storage or somebody's alias",
-               graph_.values[base].name);
+        report("G12", where(node),
+               "updates %{} in place: expected all of a storage, seen through permute, reshape and flip, found %{}, a result of {}; copy it first",
+               graph_.values[base].name, graph_.values[at].name, print_kind(step.kind));
         return;
       }
       at = std::get<ValueId>(step.operands[0]);
@@ -249,7 +255,9 @@ class Verifier {
     const bool mutated = std::any_of(graph_.mutations.begin(), graph_.mutations.end(), [&](const Mutation& mutation) {
       return graph_.inputs[mutation.input].value == root;
     });
-    if (!mutated) report("G12", where(node), "consumes %{}, an input that the graph keeps", graph_.values[root].name);
+    if (!mutated)
+      report("G12", where(node), "updates the input %{} in place: expected one that the graph mutates ('final %{} = ...'), or a copy of it",
+             graph_.values[root].name, graph_.values[root].name);
   }
 
   void declare(const Value& value) {
@@ -285,7 +293,9 @@ class Verifier {
 
   void check_input_symbols(const Input& input, const Definers& definers) {
     const auto check = [&](std::string_view symbol) {
-      if (definers.contains(symbol)) report("G14", "an input", "has the symbol {}, which an extern defines", symbol);
+      if (const auto definer = definers.find(symbol); definer != definers.end())
+        report("G14", input.kind == Input::Kind::Symbol ? "sym " + input.symbol : where(graph_.values[input.value]),
+               "is an input with the symbol {}, which {} defines: expected a new symbol there", symbol, where(graph_.nodes[definer->second]));
     };
     if (input.kind == Input::Kind::Symbol) check(input.symbol);
     if (input.kind != Input::Kind::Tensor) return;
@@ -297,20 +307,37 @@ class Verifier {
   void check_definition(const Definition& definition, const Extern& callee, const Node& node) {
     if (!is_symbol_name(definition.symbol)) report("G4", where(node), "defines the symbol '{}'", definition.symbol);
     if (!symbols_.insert(definition.symbol).second)
-      report("G14", where(node), "defines {}, which is defined before", definition.symbol);
+      report("G14", where(node), "defines {}: expected a new symbol, found one that is defined before", definition.symbol);
     if (definition.result < 0) {
       const bool integer = node.operands.size() == 1 && is_tensor(node, 0) &&
                            is_integer_or_bool(graph_.values[std::get<ValueId>(node.operands[0])].dtype);
       if (!integer || !node.results.empty() || callee.defines.size() != 1)
-        report("G14", where(node), "defines {} as a value and is no call on one integer", definition.symbol);
+        report("G14", where(node),
+               "defines {} as a value: expected one tensor of integers or bools, no result and one definition, found ({}), {} results and {} definitions",
+               definition.symbol, operand_types(node), node.results.size(), callee.defines.size());
       return;
     }
     const auto result = static_cast<size_t>(definition.result), dim = static_cast<size_t>(definition.dim);
     const Value* value = result < node.results.size() ? &graph_.values[node.results[result]] : nullptr;
     const size_t rank = value ? value->sizes.size() : 0;
-    if (dim >= 2 * rank ||
-        (dim < rank ? value->sizes[dim] : value->layout.strides[dim - rank]) != sym::Expr::symbol(definition.symbol))
-      report("G14", where(node), "defines {} by what is not that symbol", definition.symbol);
+    if (dim >= 2 * rank) {
+      report("G14", where(node), "defines {} by dimension {} of result {}: expected a result and one of its sizes and strides, found {} results{}",
+             definition.symbol, dim, result, node.results.size(), value ? fmt::format(", this one of rank {}", rank) : "");
+      return;
+    }
+    const sym::Expr found = dim < rank ? value->sizes[dim] : value->layout.strides[dim - rank];
+    if (found != sym::Expr::symbol(definition.symbol))
+      report("G14", where(node), "defines {} by {} {} of %{}: expected {} there, found {}", definition.symbol, dim < rank ? "size" : "stride",
+             dim < rank ? dim : dim - rank, value->name, definition.symbol, to_string(found));
+  }
+  std::string operand_types(const Node& node) const {
+    std::vector<std::string> types;
+    for (const Operand& operand : node.operands) {
+      const auto* id = std::get_if<ValueId>(&operand);
+      types.push_back(id ? fmt::format("%{}: {}{}", graph_.values[*id].name, to_string(graph_.values[*id].dtype), print_expr_list(graph_.values[*id].sizes))
+                         : "a number");
+    }
+    return fmt::format("{}", fmt::join(types, ", "));
   }
   static bool is_integer_or_bool(DType dtype) { return dtype == DType::Bool || is_integer(dtype); }
 

@@ -133,7 +133,7 @@ class Verifier {
     for (const Buffer& buffer : program_.buffers) {
       check_exprs(buffer.sizes, "@" + buffer.name);
       check_exprs(buffer.strides, "@" + buffer.name);
-      context_.buffers.push_back({buffer.dtype, buffer.sizes.size()});
+      context_.buffers.push_back({buffer.dtype, buffer.sizes.size(), buffer.name});
     }
     for (const ProgramOutput& output : program_.outputs) {
       if (output.kind == ProgramOutput::Kind::Symbol) check_exprs({output.symbol}, "an output");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "ir/loops/region_text.h"
 #include "ir/text_parts.h"
 #include "support/error.h"
 
@@ -214,27 +215,30 @@ class RegionVerifier {
     expect_vars(id, stmt(check.index).vars | vars_of(region_, check.bound));
   }
 
+  // Of each buffer that is stored and loaded: the loads come before the first store, all at its coordinates.
   void check_hazards() {
-    struct Use {
-      const std::vector<sym::Expr>* coords = nullptr;  // of the first access
-      bool moves = false;                              // an access has other coordinates
-      StmtId first_store, last_load;
-    };
-    std::map<BufferId, Use> uses;
-    for (const Access& access : accesses(region_)) {
-      Use& use = uses[access.buffer];
-      if (use.coords)
-        use.moves |= *use.coords != *access.coords;
-      else
-        use.coords = access.coords;
-      if (!access.store)
-        use.last_load = access.stmt;
-      else if (!use.first_store.valid())
-        use.first_store = access.stmt;
+    const std::vector<Access> all = accesses(region_);
+    std::map<BufferId, const Access*> stores;  // the first of each buffer
+    for (const Access& access : all)
+      if (access.store) stores.try_emplace(access.buffer, &access);
+    for (const Access& access : all) {
+      const auto found = stores.find(access.buffer);
+      if (found == stores.end() || &access == found->second) continue;
+      const Access& store = *found->second;
+      const std::string& name = context_.buffers[access.buffer.index()].name;
+      const bool loaded = std::ranges::any_of(all, [&](const Access& other) { return other.buffer == access.buffer && !other.store; });
+      if (loaded && *access.coords != *store.coords)
+        report("L6", where(access.stmt), "{} @{} at {}: expected {}, where %{} stores it, or the load in an earlier region",
+               access.store ? "stores" : "loads", name, coords_text(access), coords_text(store), store.stmt.index());
+      else if (!access.store && access.stmt > store.stmt)
+        report("L6", where(access.stmt), "loads @{} after %{} stored it: expected a load before, or a use of the stored %{}", name, store.stmt.index(),
+               stmt(store.stmt).as<Store>()->value.index());
     }
-    for (const auto& [buffer, use] : uses)
-      if (use.first_store.valid() && use.last_load.valid() && (use.moves || use.last_load > use.first_store))
-        report("L6", where(use.last_load), "loads a buffer that the region stores elsewhere or before");
+  }
+  static std::string coords_text(const Access& access) {
+    std::vector<std::string> texts;
+    for (sym::Expr e : *access.coords) texts.push_back(print_expr(e));
+    return fmt::format("[{}]", fmt::join(texts, ", "));
   }
 
   const Region& region_;

@@ -14,6 +14,7 @@ struct RegionContext {
   struct Buffer {
     DType dtype;
     std::optional<size_t> rank;  // unknown for a kernel's parameter
+    std::string name;
   };
   std::vector<Buffer> buffers;              // indexed by BufferId
   std::unordered_set<std::string> symbols;  // known outside the region

@@ -139,7 +139,7 @@ class Verifier {
       if (buffer.kind == Buffer::Kind::Input && !inputs.contains(BufferId(b)))
         report("P8", where(BufferId(b)), "is of the kind of inputs and none");
       if (buffer.kind == Buffer::Kind::Arena && buffer.arena >= plan_.arenas.size())
-        report("P11", where(BufferId(b)), "is in arena {} of {}", buffer.arena, plan_.arenas.size());
+        report("P11", where(BufferId(b)), "is in arena {}: expected one of the {} that the plan declares", buffer.arena, plan_.arenas.size());
       if (buffer.kind != Buffer::Kind::Slice) continue;
       BufferId root(b);
       for_each_base(plan_, BufferId(b), [&](BufferId base) { root = base; });
@@ -292,28 +292,45 @@ class Verifier {
 
   void check_reuse(const Reuse& reuse) {
     const Buffer &from = plan_.buffers[reuse.from], &to = plan_.buffers[reuse.to];
-    const std::string place = fmt::format("reuse of {} as {}", where(reuse.from), where(reuse.to));
+    const std::string place = fmt::format("reuse of {} as {}:", where(reuse.from), where(reuse.to));
     if (from.dtype != to.dtype || from.device != to.device || from.bytes != to.bytes)
-      report("P15", place, "changes dtype, device or bytes");
-    const auto donated = [&](const Input& input) {
-      return input.kind == Input::Kind::Tensor && input.buffer == reuse.from && input.donated;
+      report("P15", place, "expected equal dtypes, devices and bytes, found {} on {} of {} bytes and {} on {} of {}", to_string(from.dtype),
+             to_string(from.device), to_string(from.bytes), to_string(to.dtype), to_string(to.device), to_string(to.bytes));
+    const auto expect = [&](bool holds, std::string_view expected) {
+      if (!holds) report("P15", place, "expected {}, found {} and {}", expected, describe(reuse.from), describe(reuse.to));
     };
-    bool sound = false;
     switch (from.kind) {
       case Buffer::Kind::Arena:
-        sound = to.kind == Buffer::Kind::Arena && from.arena == to.arena && from.arena_offset == to.arena_offset;
-        break;
+        return expect(to.kind == Buffer::Kind::Arena && from.arena == to.arena && from.arena_offset == to.arena_offset,
+                      "two buffers at one offset of an arena");
       case Buffer::Kind::Standalone:
       case Buffer::Kind::ExternOwned:
-        sound = to.kind == Buffer::Kind::Standalone;
-        break;
+        return expect(to.kind == Buffer::Kind::Standalone, "a standalone buffer to take over memory of its own");
       case Buffer::Kind::Slice:
-        break;
+        return expect(false, "a buffer with memory of its own to be reused");
       case Buffer::Kind::Input:
-        sound = to.kind == Buffer::Kind::Standalone && std::any_of(plan_.inputs.begin(), plan_.inputs.end(), donated);
-        break;
+        return expect(to.kind == Buffer::Kind::Standalone && is_donated(reuse.from), "a donated input and a standalone buffer");
     }
-    if (!sound) report("P15", place, "is between kinds or places that do not go together");
+  }
+  // With its kind and place, for messages.
+  std::string describe(BufferId id) const {
+    const Buffer& buffer = plan_.buffers[id];
+    switch (buffer.kind) {
+      case Buffer::Kind::Arena:
+        return fmt::format("{} at ({}) of arena {}", where(id), to_string(buffer.arena_offset), buffer.arena);
+      case Buffer::Kind::Standalone:
+        return fmt::format("{}, standalone", where(id));
+      case Buffer::Kind::ExternOwned:
+        return fmt::format("{}, extern_owned", where(id));
+      case Buffer::Kind::Slice:
+        return fmt::format("{}, a slice of {}", where(id), where(buffer.base));
+      case Buffer::Kind::Input:
+        return fmt::format("{}, an input that is {}donated", where(id), is_donated(id) ? "" : "not ");
+    }
+    return "";
+  }
+  bool is_donated(BufferId id) const {
+    return std::ranges::any_of(plan_.inputs, [&](const Input& input) { return input.kind == Input::Kind::Tensor && input.buffer == id && input.donated; });
   }
 
   void check_grouped_launch(const GroupedLaunch& group) {
@@ -465,8 +482,8 @@ class Verifier {
       if (output.kind != Output::Kind::Tensor && output.kind != Output::Kind::View) continue;
       BufferId id = output.kind == Output::Kind::Tensor ? output.buffer : output.view.buffer;
       use(id, plan_.steps.size(), true, false, "return");
-      if (plan_.buffers[id].kind == Buffer::Kind::Arena) report("P11", where(id), "is an output and in the arena");
-      if (plan_.buffers[id].kind == Buffer::Kind::Slice) report("P11", where(id), "is an output and a part");
+      if (plan_.buffers[id].kind == Buffer::Kind::Arena || plan_.buffers[id].kind == Buffer::Kind::Slice)
+        report("P11", where(id), "is an output: expected a buffer that outlives the call, standalone or extern_owned, found {}", describe(id));
     }
   }
 
@@ -510,12 +527,13 @@ class Verifier {
       const Buffer& buffer = plan_.buffers[id];
       if (buffer.kind != Buffer::Kind::Arena) continue;
       const Arena& arena = plan_.arenas[buffer.arena];
-      if (buffer.device != arena.device) report("P11", where(id), "is in the arena of another device");
+      if (buffer.device != arena.device)
+        report("P11", where(id), "is on {}: expected an arena there, found arena {} on {}", to_string(buffer.device), buffer.arena, to_string(arena.device));
       if (!buffer.arena_offset.is_constant() || !buffer.bytes.is_constant()) continue;
       int64_t begin = buffer.arena_offset.constant(), bytes = buffer.bytes.constant(), end = 0;
       bool overflow = __builtin_add_overflow(begin, bytes, &end);
       if (overflow || begin < 0 || bytes < 0 || (arena.bytes.is_constant() && end > arena.bytes.constant()))
-        report("P11", where(id), "lies at {} bytes {}, outside the arena", begin, bytes);
+        report("P11", where(id), "has {} bytes from {} on: expected a place in the {} bytes of arena {}", bytes, begin, to_string(arena.bytes), buffer.arena);
       else if (bytes > 0 && lives_[b].first != never)
         ranges.push_back({id, buffer.arena, begin, end});
     }
@@ -528,7 +546,8 @@ class Verifier {
         const Life& a = lives_[ranges[i].id.index()];
         const Life& b = lives_[ranges[j].id.index()];
         if (a.first <= b.last && b.first <= a.last)
-          report("P11", where(ranges[j].id), "overlaps {} in the arena while both live", where(ranges[i].id));
+          report("P11", where(ranges[j].id), "takes bytes {} to {} of arena {}: expected none of {} to {}, where {} lies at the same time", ranges[j].begin,
+                 ranges[j].end, ranges[j].arena, ranges[i].begin, ranges[i].end, where(ranges[i].id));
       }
   }
 

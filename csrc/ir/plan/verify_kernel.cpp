@@ -20,7 +20,7 @@ class KernelVerifier {
     context_.origins = origins;
     context_.flat = true;
     // Accesses have one coordinate, the element offset.
-    for (const Param& param : kernel.params) context_.buffers.push_back({param.dtype, 1});
+    for (const Param& param : kernel.params) context_.buffers.push_back({param.dtype, 1, fmt::format("{}", context_.buffers.size())});
     for (const std::string& symbol : kernel.symbols) context_.symbols.insert(symbol);
   }
 
