@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "ir/loops/stmt_properties.h"
 #include "ir/loops/stmt_traits.h"
 #include "support/error.h"
 
@@ -76,7 +77,7 @@ VarSet all_vars(const Region& region) {
 VarSet reduced_vars(const Region& region) {
   VarSet vars;
   for (const Stmt& stmt : region.body)
-    if (const auto* reduce = stmt.as<Reduce>()) vars |= reduce->over;
+    if (const auto state = row_state(stmt)) vars |= state->over;
   return vars;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/loops/stmt_properties.h"
 #include "ir/loops/stmt_traits.h"
 #include "support/error.h"
 
@@ -107,8 +108,7 @@ VarSet BodyBuilder::vars_of_stmt(const Stmt& stmt) const {
   VarSet vars;
   for_each_use(
       stmt, [&](StmtId id) { vars |= region_.body[id].vars; }, [&](sym::Expr e) { vars |= vars_of_expr(e); });
-  if (const auto* reduce = stmt.as<Reduce>()) vars = vars - reduce->over;
-  return vars;
+  return own_vars(stmt, vars);
 }
 
 StmtId BodyBuilder::emit(Stmt stmt) {
@@ -145,11 +145,11 @@ Stmt BodyBuilder::renamed(const Stmt& stmt, const Renaming& renaming) const {
     CXXI_CHECK(id.valid(), "a statement of region {} is used before it is emitted", region_.name);
   };
   for_each_use(result, statement, [&](sym::Expr& e) { e = space_.simplify(with_positions(replace(e, renaming.expressions))); });
-  if (auto* reduce = result.as<Reduce>()) {
+  if (const auto state = row_state(result)) {
     VarSet over;
     for (size_t v = 0; v < renaming.vars.size(); ++v)
-      if (reduce->over.contains(VarId(v))) over |= renaming.vars[v];
-    reduce->over = over;
+      if (state->over.contains(VarId(v))) over |= renaming.vars[v];
+    set_row(result, state->operand, over);
   }
   return result;
 }
@@ -162,7 +162,7 @@ void BodyBuilder::bind(StmtId old, StmtId now, Renaming& renaming) const {
 
 StmtId BodyBuilder::emit_renamed(const Region& from, StmtId old, Renaming& renaming) {
   Stmt stmt = renamed(from.body[old], renaming);
-  if (auto* reduce = stmt.as<Reduce>()) reduce->operand = spread(reduce->operand, reduce->over, stmt.origin);
+  if (const auto state = row_state(stmt)) set_row(stmt, spread(state->operand, state->over, stmt.origin), state->over);
   StmtId now = emit(std::move(stmt));
   bind(old, now, renaming);
   return now;
@@ -196,8 +196,8 @@ Region change_variables(const Region& region, const IdVector<VarId, Var>& vars, 
 void spread_reductions(Region& region, const sym::Assumptions& assumptions) {
   const VarSet all = all_vars(region);
   const bool full = std::all_of(region.body.begin(), region.body.end(), [&](const Stmt& stmt) {
-    const auto* reduce = stmt.as<Reduce>();
-    return !reduce || region.body[reduce->operand].vars == all;
+    const auto state = row_state(stmt);
+    return !state || region.body[state->operand].vars == all;
   });
   if (full) return;
   Region result{region.name, region.device, region.vars, {}};
@@ -205,7 +205,7 @@ void spread_reductions(Region& region, const sym::Assumptions& assumptions) {
   Renaming renaming = identity_renaming(region);
   for (size_t s = 0; s < region.body.size(); ++s) {
     Stmt stmt = builder.renamed(region.body[StmtId(s)], renaming);
-    if (auto* reduce = stmt.as<Reduce>()) reduce->operand = builder.spread(reduce->operand, all, stmt.origin);
+    if (const auto state = row_state(stmt)) set_row(stmt, builder.spread(state->operand, all, stmt.origin), state->over);
     builder.bind(StmtId(s), builder.emit(std::move(stmt)), renaming);
   }
   region = std::move(result);
@@ -217,7 +217,7 @@ void remove_dead_statements(Region& region) {
   bool any_dead = false;
   for (size_t s = region.body.size(); s-- > 0;) {
     const Stmt& stmt = region.body[StmtId(s)];
-    if (stmt.as<Store>() || stmt.as<Check>()) live[s] = true;
+    if (is_effect(stmt)) live[s] = true;
     if (!live[s]) {
       any_dead = true;
       continue;
@@ -239,10 +239,10 @@ void drop_unit_variables(Region& region, const sym::Assumptions& assumptions) {
   for (size_t v = 0; v < region.vars.size(); ++v)
     if (region.vars[VarId(v)].extent.is_constant(1)) unit |= VarSet::of(VarId(v));
   for (const Stmt& stmt : region.body) {
-    const auto* reduce = stmt.as<Reduce>();
-    if (!reduce || !reduce->over.subset_of(unit)) continue;
+    const auto state = row_state(stmt);
+    if (!state || !state->over.subset_of(unit)) continue;
     for (size_t v = 0; v < region.vars.size(); ++v) {
-      if (!reduce->over.contains(VarId(v))) continue;
+      if (!state->over.contains(VarId(v))) continue;
       unit = unit - VarSet::of(VarId(v));
       break;
     }

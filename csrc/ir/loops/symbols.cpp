@@ -1,6 +1,7 @@
 #include "ir/loops/symbols.h"
 
 #include "ir/arg_expressions.h"
+#include "ir/loops/stmt_traits.h"
 
 namespace cxxinductor::loops {
 namespace {
@@ -11,15 +12,8 @@ class Collector {
 
   void operator()(const Region& region) {
     for (const Var& var : region.vars) add(var.extent);
-    for (const Stmt& stmt : region.body) {
-      if (const auto* index = stmt.as<Index>()) add(index->value);
-      if (const auto* check = stmt.as<Check>()) add(check->bound);
-      if (const auto* store = stmt.as<Store>(); store && store->conflict_order) add(*store->conflict_order);
-    }
-    for (const Access& access : accesses(region)) {
-      add(*access.coords);
-      add(access.buffer);
-    }
+    for (const Stmt& stmt : region.body) for_each_use(stmt, [](StmtId) {}, [this](sym::Expr e) { add(e); });
+    for (const Access& access : accesses(region)) add(access.buffer);
   }
   void operator()(const ExternCall& call) {
     for (const auto& operand : call.operands) {

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "ir/loops/region_text.h"
+#include "ir/loops/stmt_properties.h"
 #include "ir/text_parts.h"
 #include "support/error.h"
 
@@ -63,7 +64,7 @@ class RegionVerifier {
         if (!operand.valid() || operand.index() >= s)
           report("L1", where(StmtId(s)), "reads a statement that does not precede it");
       if (statement.vars.bits() & ~declared) report("L1", where(StmtId(s)), "varies over an undeclared variable");
-      if (const auto* reduce = statement.as<Reduce>(); reduce && (reduce->over.bits() & ~declared))
+      if (const auto state = row_state(statement); state && (state->over.bits() & ~declared))
         report("L1", where(StmtId(s)), "reduces over an undeclared variable");
     }
     for (const Access& access : accesses(region_))
@@ -93,7 +94,7 @@ class RegionVerifier {
       vars |= vars_of(region_, e);
     }
     if (!mask.valid()) return vars;
-    if (stmt(mask).dtype != DType::Bool || stmt(mask).as<Store>() || stmt(mask).as<Check>())
+    if (stmt(mask).dtype != DType::Bool || is_effect(stmt(mask)))
       report("L4", where(id), "has a mask that is no bool value");
     return vars | stmt(mask).vars;
   }
@@ -108,12 +109,12 @@ class RegionVerifier {
 
   void check_stmt(StmtId id) {
     for (StmtId operand : operands(stmt(id))) {
-      const auto* reduce = stmt(operand).as<Reduce>();
-      if (reduce && serial_.valid() && reduce->over.contains(serial_) && !stmt(id).as<Store>())
+      const auto state = row_state(stmt(operand));
+      if (state && serial_.valid() && state->over.contains(serial_) && !stmt(id).as<Store>())
         report("L12", where(id), "computes with %{}, a reduction over the serial variable", operand.index());
     }
     for (StmtId operand : operands(stmt(id)))
-      if (stmt(operand).as<Store>() || stmt(operand).as<Check>()) {
+      if (is_effect(stmt(operand))) {
         report("L1", where(id), "reads %{}, which has no value", operand.index());
         return;
       }

@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "ir/device_types.h"
+#include "ir/loops/stmt_properties.h"
 #include "ir/loops/verify_region.h"
 #include "ir/text_parts.h"
 #include "support/error.h"
@@ -150,9 +151,10 @@ class KernelVerifier {
         mapping.shape);
     space_ = space | serial_;
     for (size_t s = 0; s < region_.body.size(); ++s) {
-      if (!region_.body[StmtId(s)].as<loops::Reduce>() || is_across(StmtId(s))) continue;
-      if (!region_.body[StmtId(s)].as<loops::Reduce>()->over.subset_of(row) ||
-          !region_.body[StmtId(s)].vars.subset_of(space_))
+      const loops::Stmt& stmt = region_.body[StmtId(s)];
+      const auto state = row_state(stmt);
+      if (!state || is_across(StmtId(s))) continue;
+      if (!state->over.subset_of(row) || (is_known_after_row(stmt) && !stmt.vars.subset_of(space_)))
         report("P4", "%{} reduces over other variables than the row's", s);
     }
   }
@@ -181,11 +183,10 @@ class KernelVerifier {
           report("P5", "%{} is a store of a reduction over the serial variable and stands outside of finish, or the reverse", id.index());
         for (StmtId operand : operands(stmt))
           if (is_across(operand) && !finishes) report("P5", "%{} computes with a reduction over the serial variable", id.index());
-        if (segment.kind == Segment::Kind::PerRow && stmt.as<loops::Reduce>())
+        if (segment.kind == Segment::Kind::PerRow && row_state(stmt))
           report("P5", "the reduction %{} stands in a per-row segment", id.index());
         if (!here.empty() && id < *here.rbegin()) report("P5", "segment {} lists %{} out of order", g, id.index());
-        bool once = stmt.as<loops::Store>() || stmt.as<loops::Reduce>() || stmt.as<loops::Check>() ||
-                    kernel_.memory_spaces[id] == MemorySpace::Persistent;
+        const bool once = is_executed_once(stmt) || kernel_.memory_spaces[id] == MemorySpace::Persistent;
         if (computed[id.index()] >= 0 && once) report("P5", "%{} is executed by two segments", id.index());
         for (StmtId operand : operands(stmt)) check_operand(id, operand, computed, static_cast<int>(g));
         if (!here.insert(id).second) report("P5", "segment {} lists %{} twice", g, id.index());
@@ -197,7 +198,7 @@ class KernelVerifier {
       if (computed[s] < 0) report("P5", "no segment computes %{}", s);
       MemorySpace memory_space = kernel_.memory_spaces[id];
       const bool settled = is_across(id) ? memory_space == MemorySpace::Persistent || memory_space == MemorySpace::Shared : memory_space == MemorySpace::Row;
-      if (region_.body[id].as<loops::Reduce>() && !settled)
+      if (is_known_after_row(region_.body[id]) && !settled)
         report("P6", "the reduction %{} does not live in a row, or over the serial variable, with the thread's items", s);
       if (memory_space == MemorySpace::Shared && !is_across(id))
         report("P6", "%{} is shared and no reduction over the serial variable", s);
@@ -234,7 +235,7 @@ class KernelVerifier {
       report("P5", "%{} is computed before its operand %{}", id.index(), operand.index());
     } else if (at != segment && kernel_.memory_spaces[operand] == MemorySpace::Local) {
       report("P6", "%{} reads %{}, which is local to another segment", id.index(), operand.index());
-    } else if (at == segment && region_.body[operand].as<loops::Reduce>()) {
+    } else if (at == segment && is_known_after_row(region_.body[operand])) {
       report("P5", "%{} reads the reduction %{} in the row loop that computes it", id.index(), operand.index());
     }
   }
