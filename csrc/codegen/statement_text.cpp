@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "ir/loops/stmt_properties.h"
 #include "support/error.h"
 
 namespace cxxinductor::codegen {
@@ -39,10 +40,10 @@ std::vector<StatementValue> component_values(std::span<const TypedName> componen
 void visit_ops(const plan::Kernel& kernel, const std::function<void(ScalarOp op, DType dtype)>& visit) {
   for (const loops::Stmt& stmt : kernel.region.body) {
     if (const auto* apply = stmt.as<loops::Apply>()) visit(apply->op, stmt.dtype);
-    const auto* reduce = stmt.as<loops::Reduce>();
-    if (!reduce) continue;
-    const ReductionForm& of = form(reduce->reduction);
-    const DType operand = compute_type(kernel.region.body[reduce->operand].dtype);
+    const auto state = row_state(stmt);
+    if (!state) continue;
+    const ReductionForm& of = form(state->reduction);
+    const DType operand = compute_type(kernel.region.body[state->operand].dtype);
     for (const ScalarStatements* statements : {&of.start, &of.lift, &of.merge, &of.finish})
       for (const ScalarStatements::Step& step : statements->steps())
         if (step.literal == ScalarStatements::Literal::None) visit(step.op, step.type.value_or(operand));

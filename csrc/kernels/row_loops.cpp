@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/loops/stmt_properties.h"
 #include "ir/plan/serial_rows.h"
 #include "kernels/body/lower_body.h"
 #include "kernels/body/slots.h"
@@ -81,10 +82,10 @@ class RowLoops {
 
   // Whether every thread of a row has equally many elements of the reduction, and its states make use of that.
   bool shares_are_equal(StmtId id) const {
-    const auto& reduce = *stmt(id).as<loops::Reduce>();
+    const loops::RowState state = row_state(stmt(id)).value();
     const bool whole_groups = !kernel_.mapping.vector_tail || width_ == 1;
-    return !is_registered(reduce.reduction) && whole_groups && divide(threads_, groups_) &&
-           std::ranges::all_of(row_, [&](VarId v) { return reduce.over.contains(v); });
+    return !is_registered(state.reduction) && whole_groups && divide(threads_, groups_) &&
+           std::ranges::all_of(row_, [&](VarId v) { return state.over.contains(v); });
   }
 
   // Narrow values of an earlier row loop, which stay narrow.
@@ -101,8 +102,8 @@ class RowLoops {
   // The position of a fragment in the row is declared beside the steps that need it.
   std::vector<Values> passes(const Body& body, std::string_view item) const {
     const bool needed = std::ranges::any_of(body.slot.stmts, [&](StmtId id) {
-      const auto* reduce = stmt(id).as<loops::Reduce>();
-      return reduce && form(reduce->reduction).takes_index();
+      const auto state = row_state(stmt(id));
+      return state && form(state->reduction).takes_index();
     });
     std::vector<Values> found = passes_of(body, item);
     for (Values& pass : found)

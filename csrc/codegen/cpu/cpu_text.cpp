@@ -2,6 +2,7 @@
 
 #include "codegen/cpu/spelling.h"
 #include "codegen/spelling.h"
+#include "ir/loops/stmt_properties.h"
 #include "sym/print_c.h"
 
 namespace cxxinductor::codegen {
@@ -22,10 +23,10 @@ std::string CpuText::spelled(sym::Expr e, const kernels::Slot* slot, std::string
 }
 
 std::string CpuText::state(StmtId reduce) const {
-  const auto& reduction = *stmt(reduce).as<loops::Reduce>();
-  const bool long_positions = form(reduction.reduction).takes_index() && !kernel.always_index32;
-  const DType operand = stmt(reduction.operand).dtype;
-  return fmt::format("{}, {}", cpu_state(reduction.reduction, operand, long_positions), cpu_dtype_tag(operand));
+  const loops::RowState state = row_state(stmt(reduce)).value();
+  const bool long_positions = form(state.reduction).takes_index() && !kernel.always_index32;
+  const DType operand = stmt(state.operand).dtype;
+  return fmt::format("{}, {}", cpu_state(state.reduction, operand, long_positions), cpu_dtype_tag(operand));
 }
 
 std::string CpuText::coordinates(const kernels::Coordinates& of) const {

@@ -9,6 +9,7 @@
 #include "codegen/render_template.h"
 #include "codegen/spelling.h"
 #include "codegen/statement_text.h"
+#include "ir/loops/stmt_properties.h"
 
 namespace cxxinductor::codegen {
 namespace {
@@ -99,8 +100,8 @@ void emit_cpu_states(const std::vector<const plan::Kernel*>& kernels, TextWriter
   std::set<std::pair<Reduction, DType>> states;
   for (const plan::Kernel* kernel : kernels)
     for (const loops::Stmt& stmt : kernel->region.body)
-      if (const auto* reduce = stmt.as<loops::Reduce>(); reduce && info(reduce->reduction).cpu.empty())
-        states.emplace(reduce->reduction, kernel->region.body[reduce->operand].dtype);
+      if (const auto state = row_state(stmt); state && info(state->reduction).cpu.empty())
+        states.emplace(state->reduction, kernel->region.body[state->operand].dtype);
   if (states.empty()) return;
   out.raw_line("namespace cxxi {");
   for (const auto& [reduction, operand] : states) {

@@ -2,6 +2,7 @@
 
 #include "codegen/cuda/spelling.h"
 #include "codegen/spelling.h"
+#include "ir/loops/stmt_properties.h"
 #include "sym/print_c.h"
 
 namespace cxxinductor::codegen {
@@ -40,8 +41,8 @@ std::string CudaText::fragment_type(kernels::FragmentType of) const {
 }
 
 std::string CudaText::state(StmtId reduce) const {
-  const auto& reduction = *stmt(reduce).as<loops::Reduce>();
-  return cuda_state(reduction.reduction, stmt(reduction.operand).dtype);
+  const loops::RowState state = row_state(stmt(reduce)).value();
+  return cuda_state(state.reduction, stmt(state.operand).dtype);
 }
 
 std::string CudaText::origin_comment(StmtId id) const {

@@ -3,6 +3,7 @@
 #include "codegen/cuda/cuda_text.h"
 #include "codegen/registered_sources.h"
 #include "codegen/templates.h"
+#include "ir/loops/stmt_properties.h"
 #include "ir/plan/matmul.h"
 #include "kernels/body/slots.h"
 #include "support/error.h"
@@ -23,7 +24,7 @@ std::vector<std::string_view> called_templates(const std::vector<const plan::Ker
     for (const loops::Stmt& stmt : kernel->region.body) {
       const auto* store = stmt.as<loops::Store>();
       combines |= store && store->combine != Combine::Overwrite;
-      reduces |= stmt.as<loops::Reduce>() != nullptr;
+      reduces |= row_state(stmt).has_value();
     }
   }
   std::vector<std::string_view> names{"cuda/prelude.cuh", "cuda/group.cuh"};

@@ -9,6 +9,7 @@
 #include "codegen/render_template.h"
 #include "codegen/spelling.h"
 #include "codegen/statement_text.h"
+#include "ir/loops/stmt_properties.h"
 
 namespace cxxinductor::codegen {
 namespace {
@@ -78,8 +79,8 @@ void emit_cuda_states(const std::vector<const plan::Kernel*>& kernels, TextWrite
   std::set<std::pair<Reduction, DType>> states;
   for (const plan::Kernel* kernel : kernels)
     for (const loops::Stmt& stmt : kernel->region.body)
-      if (const auto* reduce = stmt.as<loops::Reduce>(); reduce && info(reduce->reduction).cuda.empty())
-        states.emplace(reduce->reduction, compute_type(kernel->region.body[reduce->operand].dtype));
+      if (const auto state = row_state(stmt); state && info(state->reduction).cuda.empty())
+        states.emplace(state->reduction, compute_type(kernel->region.body[state->operand].dtype));
   for (const auto& [reduction, operand] : states)
     out.raw_line(render_template_file("cuda/generated_state.cuh", GeneratedState(reduction, operand).values(), spell_plain));
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "ir/loops/stmt_properties.h"
 #include "ir/plan/serial_rows.h"
 #include "kernels/body/slots.h"
 
@@ -48,11 +49,11 @@ std::vector<StmtId> checks_of(const Kernel& kernel, const Slot& slot, sym::Expr 
 Guard guard_of(const Kernel& kernel, const Slot& slot, StmtId id) {
   const loops::Stmt& stmt = kernel.region.body[id];
   Guard guard;
-  if (const auto* reduce = stmt.as<loops::Reduce>()) {
+  if (const auto state = row_state(stmt)) {
     // Variables of the row that it does not reduce over count once.
     loops::VarSet row;
     for (VarId v : kernel.mapping.row) row |= loops::VarSet::of(v);
-    if (!plan::is_across(kernel, id)) guard.once = missing(kernel, row, reduce->over);
+    if (!plan::is_across(kernel, id)) guard.once = missing(kernel, row, state->over);
     return guard;
   }
   guard.lanes = slot.masked_tail && has_lanes(kernel, slot, id);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "ir/loops/stmt_properties.h"
 #include "ir/plan/forms.h"
 #include "ir/plan/matmul.h"
 #include "ir/plan/spelling.h"
@@ -204,7 +205,7 @@ class Lowering {
   }
   bool is_lane_value(StmtId id) const {
     const loops::Stmt& s = stmt(id);
-    return lanes(id) && !s.as<loops::Store>() && !s.as<loops::Check>() && !s.as<loops::Reduce>();
+    return lanes(id) && !is_effect(s) && !is_known_after_row(s);
   }
   bool leaves_in_lanes(StmtId id) const {
     const Place* place = find_place(slot_.out, id);

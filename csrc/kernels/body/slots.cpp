@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/loops/stmt_properties.h"
 #include "ir/plan/early_loads.h"
 #include "ir/plan/matmul.h"
 #include "ir/plan/serial_rows.h"
@@ -20,7 +21,6 @@ VarSet set_of(const std::vector<VarId>& vars) {
   return set;
 }
 
-bool is_effect(const loops::Stmt& stmt) { return stmt.as<loops::Store>() || stmt.as<loops::Check>(); }
 bool contains(const std::vector<StmtId>& list, StmtId id) { return std::ranges::find(list, id) != list.end(); }
 
 class SlotMaker {
@@ -164,7 +164,7 @@ bool has_checks(const Kernel& kernel) {
 
 std::vector<StmtId> reductions_of(const Kernel& kernel, const std::vector<StmtId>& stmts) {
   std::vector<StmtId> found;
-  std::ranges::copy_if(stmts, std::back_inserter(found), [&](StmtId id) { return kernel.region.body[id].as<loops::Reduce>() && !plan::is_across(kernel, id); });
+  std::ranges::copy_if(stmts, std::back_inserter(found), [&](StmtId id) { return row_state(kernel.region.body[id]) && !plan::is_across(kernel, id); });
   return found;
 }
 

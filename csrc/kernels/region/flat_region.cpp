@@ -4,6 +4,7 @@
 
 #include "ir/device_types.h"
 #include "ir/loops/index_algebra.h"
+#include "ir/loops/stmt_properties.h"
 #include "ir/loops/stmt_traits.h"
 #include "ir/plan/mapping.h"
 #include "ir/strides.h"
@@ -32,7 +33,7 @@ std::vector<bool> reductions_across(const FlatRegion& flat) {
   return across;
 }
 
-// Recomputes `vars` of every statement and `over` of every Reduce from expressions and operands.
+// Recomputes `vars` of every statement and the row of every state from expressions and operands.
 void infer_vars(FlatRegion& flat, const std::vector<bool>& across) {
   loops::Region& region = flat.region;
   for (size_t s = 0; s < region.body.size(); ++s) {
@@ -46,11 +47,8 @@ void infer_vars(FlatRegion& flat, const std::vector<bool>& across) {
       vars |= vars_of(region, e);
       return e;
     });
-    if (auto* reduce = stmt.as<loops::Reduce>()) {
-      reduce->over = across[s] ? VarSet::of(flat.serial) : flat.row_set();
-      vars = vars - reduce->over;
-    }
-    stmt.vars = vars;
+    if (const auto state = row_state(stmt)) set_row(stmt, state->operand, across[s] ? VarSet::of(flat.serial) : flat.row_set());
+    stmt.vars = own_vars(stmt, vars);
   }
 }
 
@@ -119,8 +117,8 @@ void flatten_accesses(loops::Region& region, const loops::Program& program, cons
 VarSet FlatRegion::row_set() const { return set_of(row); }
 
 bool FlatRegion::is_across(StmtId id) const {
-  const auto* reduce = region.body[id].as<loops::Reduce>();
-  return reduce && serial.valid() && reduce->over == VarSet::of(serial);
+  const auto state = row_state(region.body[id]);
+  return state && serial.valid() && state->over == VarSet::of(serial);
 }
 
 bool FlatRegion::is_finishing(StmtId id) const {
@@ -129,7 +127,7 @@ bool FlatRegion::is_finishing(StmtId id) const {
 }
 
 bool FlatRegion::is_row_varying(const Stmt& stmt) const {
-  return stmt.as<loops::Reduce>() || !(stmt.vars & row_set()).empty();
+  return row_state(stmt) || !(stmt.vars & row_set()).empty();
 }
 
 Expr offset_of(const Stmt& stmt) {
@@ -175,8 +173,8 @@ FlatRegion flatten(const loops::Program& program, const loops::Region& region, c
   VarSet serial = flat.serial.valid() ? VarSet::of(flat.serial) : VarSet();
   VarSet row = reduced_vars(region) - serial;
   for (const Stmt& stmt : region.body)
-    if (const auto* reduce = stmt.as<loops::Reduce>())
-      CXXI_CHECK(reduce->over == row || reduce->over == serial, "region {} reduces over different variables", region.name);
+    if (const auto state = row_state(stmt))
+      CXXI_CHECK(state->over == row || state->over == serial, "region {} reduces over different variables", region.name);
   for (size_t v = 0; v < region.vars.size(); ++v) {
     flat.region.vars[VarId(v)] = {region.vars[VarId(v)].name, simplify(region.vars[VarId(v)].extent, assumptions)};
     if (VarId(v) == flat.serial) continue;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "ir/loops/stmt_properties.h"
+
 namespace cxxinductor::kernels {
 namespace {
 
@@ -105,15 +107,15 @@ std::vector<bool> choose_persistent_values(const FlatRegion& flat, const std::ve
   for (size_t s = 0; s < count; ++s) {
     const Stmt& stmt = region.body[StmtId(s)];
     if (!flat.is_row_varying(stmt)) continue;
-    bool is_value = !stmt.as<loops::Store>() && !stmt.as<loops::Check>() && !stmt.as<loops::Reduce>();
-    if (is_value) {
+    const bool in_row_loop = !is_effect(stmt) && !is_known_after_row(stmt);  // its value is
+    if (in_row_loop) {
       network.add(in(s), out(s), byte_size(stmt.dtype));
       if (must_be_kept(flat, stmt, policy)) network.add(source, in(s), unlimited);
     }
     for (StmtId operand : operands(stmt)) {
       size_t o = operand.index();
-      if (!flat.is_row_varying(region.body[operand]) || region.body[operand].as<loops::Reduce>()) continue;
-      if (is_value) network.add(out(o), in(s), unlimited);
+      if (!flat.is_row_varying(region.body[operand]) || is_known_after_row(region.body[operand])) continue;
+      if (in_row_loop) network.add(out(o), in(s), unlimited);
       if (first[o] < first[s]) network.add(out(o), sink, unlimited);
     }
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "ir/loops/stmt_properties.h"
 #include "ir/loops/stmt_traits.h"
 
 namespace cxxinductor::kernels {
@@ -36,7 +37,7 @@ void drop_dead(loops::Region& region) {
   std::vector<bool> live(region.body.size());
   for (size_t s = region.body.size(); s-- > 0;) {
     const Stmt& stmt = region.body[StmtId(s)];
-    if (stmt.as<loops::Store>() || stmt.as<loops::Check>()) live[s] = true;
+    if (is_effect(stmt)) live[s] = true;
     if (!live[s]) continue;
     for (StmtId operand : operands(stmt)) live[operand.index()] = true;
   }
@@ -51,7 +52,7 @@ void merge_equal(loops::Region& region) {
   std::vector<StmtId> candidates;  // of the new body
   for (size_t s = 0; s < region.body.size(); ++s) {
     Stmt stmt = copier.renamed(StmtId(s));
-    const bool pure = !stmt.as<loops::Store>() && !stmt.as<loops::Check>();
+    const bool pure = !is_effect(stmt);
     const auto same = std::find_if(candidates.begin(), candidates.end(), [&](StmtId id) { return pure && same_statement(copier.body()[id], stmt); });
     if (same != candidates.end()) {
       copier.replace(StmtId(s), *same);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ir/loops/stmt_properties.h"
+
 namespace cxxinductor::kernels {
 namespace {
 
@@ -35,8 +37,8 @@ class Levels {
       if (flat_.is_finishing(StmtId(s))) continue;  // after all row loops of all rows
       int level = at_least_[s];
       for (StmtId operand : operands(stmt)) {
-        int past_reduce = region.body[operand].as<loops::Reduce>() ? 1 : 0;
-        level = std::max(level, level_[operand.index()] + past_reduce);
+        const int past_row_loop = is_known_after_row(region.body[operand]) ? 1 : 0;
+        level = std::max(level, level_[operand.index()] + past_row_loop);
       }
       level = std::max(level, level_after_memory(s));
       level_[s] = level;
@@ -73,8 +75,7 @@ class Levels {
     for (size_t s = region.body.size(); s-- > 0;) {
       const Stmt& stmt = region.body[StmtId(s)];
       if (!flat_.is_row_varying(stmt) || flat_.is_finishing(StmtId(s))) continue;
-      bool acts = stmt.as<loops::Store>() || stmt.as<loops::Check>() || stmt.as<loops::Reduce>();
-      if (acts) first_[s] = level_[s];
+      if (is_executed_once(stmt)) first_[s] = level_[s];
       for (StmtId operand : operands(stmt)) first_[operand.index()] = std::min(first_[operand.index()], first_[s]);
     }
   }
@@ -85,20 +86,20 @@ class Levels {
   int row_loops_ = 1;
 };
 
-// The statements of row loop k: what acts there, what is kept there, and what those need.
+// The statements of row loop k: what is executed there alone, what is kept there, and what those need.
 std::vector<StmtId> list_row_loop(const FlatRegion& flat, const Levels& levels, const std::vector<bool>& persistent, int k) {
   const loops::Region& region = flat.region;
   std::vector<bool> listed(region.body.size());
   for (size_t s = region.body.size(); s-- > 0;) {
     const Stmt& stmt = region.body[StmtId(s)];
     if (!flat.is_row_varying(stmt) || flat.is_finishing(StmtId(s))) continue;
-    bool acts = stmt.as<loops::Store>() || stmt.as<loops::Check>() || stmt.as<loops::Reduce>() || persistent[s];
-    if (acts && levels.first()[s] == k) listed[s] = true;
+    const bool once = is_executed_once(stmt) || persistent[s];
+    if (once && levels.first()[s] == k) listed[s] = true;
     if (!listed[s]) continue;
     for (StmtId operand : operands(stmt)) {
       size_t o = operand.index();
       const Stmt& value = region.body[operand];
-      if (!flat.is_row_varying(value) || value.as<loops::Reduce>()) continue;
+      if (!flat.is_row_varying(value) || is_known_after_row(value)) continue;
       if (!(persistent[o] && levels.first()[o] < k)) listed[o] = true;
     }
   }
@@ -184,8 +185,7 @@ Schedule schedule_row_loops(const FlatRegion& flat, const Levels& levels, const 
   schedule.memory_spaces.resize(flat.region.body.size(), MemorySpace::Local);
   for (size_t s = 0; s < persistent.size(); ++s) {
     const Stmt& stmt = flat.region.body[StmtId(s)];
-    bool is_value = !stmt.as<loops::Store>() && !stmt.as<loops::Check>();
-    if (is_value && (!flat.is_row_varying(stmt) || stmt.as<loops::Reduce>())) schedule.memory_spaces[StmtId(s)] = MemorySpace::Row;
+    if (!is_effect(stmt) && (!flat.is_row_varying(stmt) || is_known_after_row(stmt))) schedule.memory_spaces[StmtId(s)] = MemorySpace::Row;
     if (persistent[s] || flat.is_across(StmtId(s))) schedule.memory_spaces[StmtId(s)] = MemorySpace::Persistent;
   }
   return schedule;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <string>
 
+#include "ir/loops/stmt_properties.h"
 #include "ir/loops/stmt_traits.h"
 #include "ir/target.h"
 #include "kernels/region/flat_region.h"
@@ -194,9 +195,7 @@ bool wants_flat_stores(const FlatRegion& flat, const Target& target) {
   int loads = 0, stores = 0;
   for (const Stmt& stmt : flat.region.body) {
     const bool access = stmt.as<loops::Load>() || stmt.as<loops::Store>();
-    if (!access && (stmt.as<loops::Check>() || stmt.as<loops::Index>()) &&
-        (stmt.vars.contains(outer) || stmt.vars.contains(inner)))
-      return false;
+    if (!access && holds_expressions(stmt) && (stmt.vars.contains(outer) || stmt.vars.contains(inner))) return false;
     if (stmt.as<loops::Load>() && stmt.vars.contains(inner)) ++loads;
     if (!stmt.as<loops::Store>()) continue;
     if (stmt.as<loops::Store>()->update) return false;
@@ -233,11 +232,8 @@ void order_variables(FlatRegion& flat, const Target& target) {
     sort_by_conflict_order(flat);
   else
     sort_by_stride(flat, order, flat.space);
-  bool counts_positions = std::any_of(flat.region.body.begin(), flat.region.body.end(), [](const Stmt& stmt) {
-    const auto* reduce = stmt.as<loops::Reduce>();
-    return reduce && form(reduce->reduction).takes_index();
-  });
-  if (!counts_positions) sort_by_stride(flat, order, flat.row);
+  const bool keeps_order = std::any_of(flat.region.body.begin(), flat.region.body.end(), loops::depends_on_row_order);
+  if (!keeps_order) sort_by_stride(flat, order, flat.row);
 }
 
 void merge_variables(FlatRegion& flat) {
