@@ -5,6 +5,7 @@
 #include <limits>
 #include <vector>
 
+#include "ir/loops/stmt_properties.h"
 #include "support/error.h"
 
 namespace cxxinductor::driver {
@@ -81,8 +82,7 @@ int64_t longest_sum(const plan::Kernel& kernel, const interp::Symbols& symbols) 
     return count;
   };
   for (const loops::Stmt& stmt : kernel.region.body) {
-    if (const auto* reduce = stmt.as<loops::Reduce>(); reduce && info(reduce->reduction).order_matters)
-      longest = std::max(longest, points(reduce->over));
+    if (const auto state = row_state(stmt); state && info(state->reduction).order_matters) longest = std::max(longest, points(state->over));
     // All points of a scatter may write one element.
     if (const auto* store = stmt.as<loops::Store>(); store && store->conflict_order && counts_repeats(store->combine))
       longest = std::max(longest, points(stmt.vars));

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "ir/device_types.h"
+#include "ir/loops/stmt_properties.h"
 #include "support/error.h"
 
 namespace cxxinductor::driver {
@@ -37,7 +38,7 @@ class NumericsReader {
   NumericsGuarantee read() {
     for (const loops::Stmt& stmt : kernel_.region.body) {
       if (const auto* apply = stmt.as<loops::Apply>()) read_apply(stmt, *apply);
-      if (const auto* reduce = stmt.as<loops::Reduce>()) read_reduce(stmt, *reduce);
+      if (const auto state = row_state(stmt)) read_state(stmt, *state);
       if (const auto* store = stmt.as<loops::Store>()) read_store(stmt, *store);
       if (stmt.as<loops::Check>()) ++checks_;
     }
@@ -76,14 +77,14 @@ class NumericsReader {
     if (row.traits.transcendental && is_float(operand)) functions_.add(std::string(row.name));
   }
 
-  void read_reduce(const loops::Stmt& stmt, const loops::Reduce& reduce) {
-    const ReductionInfo& row = info(reduce.reduction);
-    const DType operand = kernel_.region.body[reduce.operand].dtype;
+  void read_state(const loops::Stmt& stmt, const loops::RowState& state) {
+    const ReductionInfo& row = info(state.reduction);
+    const DType operand = kernel_.region.body[state.operand].dtype;
     if (!row.order_matters || !is_float(operand)) return;
     computes_ = true;
     sym::Expr count = 1;
     for (size_t v = 0; v < kernel_.region.vars.size(); ++v)
-      if (reduce.over.contains(plan::VarId(v))) count = count * kernel_.region.vars[plan::VarId(v)].extent;
+      if (state.over.contains(plan::VarId(v))) count = count * kernel_.region.vars[plan::VarId(v)].extent;
     sums_.push_back(fmt::format("{} of {} elements in {}{}: {}", row.name, sym::to_string(count), to_string(operand),
                                 kernel_.order_changed ? ", in another order than eager's" : "", call_of(stmt)));
   }

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "ir/loops/region_rewrite.h"
+#include "ir/loops/stmt_properties.h"
 #include "ir/loops/stmt_traits.h"
 #include "passes/loops/passes.h"
 
@@ -109,11 +110,10 @@ bool may_fold(const loops::Region& region) {
 
 // A fold must not leave a reduction whose operand no longer varies over what it reduces.
 bool is_valid(const loops::Region& region) {
-  for (const Stmt& stmt : region.body)
-    if (const auto* reduce = stmt.as<loops::Reduce>();
-        reduce && !reduce->over.subset_of(region.body[reduce->operand].vars))
-      return false;
-  return true;
+  return std::all_of(region.body.begin(), region.body.end(), [&](const Stmt& stmt) {
+    const auto state = row_state(stmt);
+    return !state || state->over.subset_of(region.body[state->operand].vars);
+  });
 }
 
 // Each variable of the store is one coordinate, up to a factor and a summand: no two points write one element.

@@ -8,6 +8,7 @@
 #include "ir/device_types.h"
 #include "ir/plan/matmul.h"
 #include "passes/loops/passes.h"
+#include "ir/loops/stmt_traits.h"
 
 namespace cxxinductor::passes {
 namespace {
@@ -57,14 +58,11 @@ class Roundings {
   bool rename_operands(loops::Stmt& stmt) {
     bool changed = false;
     auto rename = [&](StmtId& id) {
-      if (!id.valid() || same_[id.index()] == id) return;
+      if (same_[id.index()] == id) return;
       id = same_[id.index()];
       changed = true;
     };
-    if (auto* apply = stmt.as<Apply>())
-      for (StmtId& operand : apply->operands) rename(operand);
-    if (auto* reduce = stmt.as<loops::Reduce>()) rename(reduce->operand);
-    if (auto* store = stmt.as<loops::Store>()) rename(store->value);
+    for_each_use(stmt, rename, [](sym::Expr&) {});
     return changed;
   }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/device_types.h"
+#include "ir/loops/stmt_properties.h"
 #include "schedule/fusion/dependencies.h"
 #include "support/error.h"
 
@@ -30,10 +31,11 @@ std::optional<std::string> size_blocker(const loops::Region& region, const Regio
 // One row space for all reductions, each over whole rows, once per row.
 std::optional<std::string> reduction_blocker(const loops::Region& region, const RegionSummary& summary) {
   for (const Stmt& stmt : region.body) {
-    const auto* reduce = stmt.as<loops::Reduce>();
-    if (!reduce) continue;
-    if (reduce->over != summary.reduced) return "the reductions run over different variables";
-    if (region.body[reduce->operand].vars != summary.all) return "a reduction would be repeated for every row";
+    const auto state = row_state(stmt);
+    if (!state) continue;
+    if (!is_known_after_row(stmt)) return "a value depends on earlier points of its row";
+    if (state->over != summary.reduced) return "the reductions run over different variables";
+    if (region.body[state->operand].vars != summary.all) return "a reduction would be repeated for every row";
   }
   return std::nullopt;
 }
@@ -106,7 +108,7 @@ std::optional<std::string> row_blocker(const loops::Program& program, const loop
   bool elements_after = false, stores_elements = false;
   for (size_t s = 0; s < region.body.size(); ++s) {
     const Stmt& stmt = region.body[StmtId(s)];
-    elements_after = elements_after || (late[s] && (stmt.as<loops::Reduce>() || !(stmt.vars & summary.reduced).empty()));
+    elements_after = elements_after || (late[s] && (row_state(stmt) || !(stmt.vars & summary.reduced).empty()));
     stores_elements = stores_elements || (stmt.as<loops::Store>() && stmt.vars == summary.all);
   }
   if (elements_after && reduces_across_columns(program, region))

@@ -6,6 +6,7 @@
 
 #include "ir/callees.h"
 #include "ir/device_types.h"
+#include "ir/loops/stmt_properties.h"
 #include "support/error.h"
 
 namespace cxxinductor::schedule {
@@ -47,7 +48,7 @@ RegionSummary summarize(const loops::Region& region) {
       summary.writes.push_back(store->buffer);
       if (store->update) summary.reads.push_back(store->buffer);
     }
-    if (const auto* reduce = stmt.as<loops::Reduce>()) summary.reduced |= reduce->over;
+    if (const auto state = row_state(stmt)) summary.reduced |= state->over;
     if (stmt.as<loops::Check>()) ++summary.checks;
     if (const auto* apply = stmt.as<loops::Apply>()) {
       ++summary.applies;

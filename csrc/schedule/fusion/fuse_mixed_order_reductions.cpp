@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 
+#include "ir/loops/stmt_properties.h"
 #include "ir/plan/serial_rows.h"
 #include "ir/target.h"
 #include "schedule/fusion/can_fuse.h"
@@ -29,18 +30,19 @@ constexpr int64_t min_rows_of_part = 16;
 constexpr int64_t max_rows_of_part = 512;
 constexpr int parts_of_multiprocessor = 4;
 
-// All reductions run over `over`, and are sums and the like.
+// Rows of `over` are reduced and nothing else.
 bool reduces_over(const Region& region, VarSet over) {
   return std::all_of(region.body.begin(), region.body.end(), [&](const Stmt& stmt) {
-    const auto* reduce = stmt.as<loops::Reduce>();
-    return !reduce || reduce->over == over;
+    const auto state = row_state(stmt);
+    return !state || (is_known_after_row(stmt) && state->over == over);
   });
 }
 
+// Sums and the like.
 bool only_sums(const Region& region) {
   return std::all_of(region.body.begin(), region.body.end(), [&](const Stmt& stmt) {
-    const auto* reduce = stmt.as<loops::Reduce>();
-    return !reduce || partials_of(reduce->reduction) == Partials::Fold;
+    const auto state = row_state(stmt);
+    return !state || partials_of(state->reduction) == Partials::Fold;
   });
 }
 

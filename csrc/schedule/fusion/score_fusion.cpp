@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ir/loops/stmt_properties.h"
 #include "ir/target.h"
 #include "schedule/fusion/dependencies.h"
 
@@ -109,7 +110,7 @@ std::vector<bool> depend_on_reductions(const loops::Region& region) {
   std::vector<bool> late(region.body.size(), false);
   for (size_t s = 0; s < region.body.size(); ++s)
     for (loops::StmtId operand : loops::operands(region.body[loops::StmtId(s)]))
-      if (late[operand.index()] || region.body[operand].as<loops::Reduce>()) late[s] = true;
+      if (late[operand.index()] || is_known_after_row(region.body[operand])) late[s] = true;
   return late;
 }
 
@@ -118,9 +119,9 @@ bool reductions_come_last(const loops::Region& region) {
   const std::vector<bool> late = depend_on_reductions(region);
   for (size_t s = 0; s < region.body.size(); ++s) {
     const loops::Stmt& stmt = region.body[loops::StmtId(s)];
-    const auto* reduce = stmt.as<loops::Reduce>();
-    if (late[s] && (reduce || !(stmt.vars & reduced).empty())) return false;
-    if (reduce && partials_of(reduce->reduction) == Partials::None) return false;
+    const auto state = row_state(stmt);
+    if (late[s] && (state || !(stmt.vars & reduced).empty())) return false;
+    if (state && (!is_known_after_row(stmt) || partials_of(state->reduction) == Partials::None)) return false;
   }
   return true;
 }

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "ir/loops/region_rewrite.h"
+#include "ir/loops/stmt_properties.h"
 #include "ir/target.h"
 #include "kernels/matmul/matmul.h"
 #include "support/error.h"
@@ -158,7 +159,7 @@ class ReductionSplitter {
     in_pieces_.assign(region_.body.size(), false);
     for (size_t s = region_.body.size(); s-- > 0;) {
       const Stmt& stmt = region_.body[StmtId(s)];
-      if (is_split(stmt) || (stmt.as<loops::Store>() && !(stmt.vars & over_).empty())) in_pieces_[s] = true;
+      if (is_split(stmt) || (is_effect(stmt) && !(stmt.vars & over_).empty())) in_pieces_[s] = true;
       if (stmt.as<loops::Check>() && !late[s]) in_pieces_[s] = true;
       if (!in_pieces_[s]) continue;
       for (StmtId operand : loops::operands(stmt)) in_pieces_[operand.index()] = true;
@@ -286,8 +287,7 @@ class ReductionSplitter {
     }
     for (size_t s = 0; s < region_.body.size(); ++s) {
       const Stmt& stmt = region_.body[StmtId(s)];
-      const bool effect = stmt.as<loops::Store>() || stmt.as<loops::Check>();
-      if (effect && (stmt.vars & over_).empty()) emit_with_operands(builder, StmtId(s), renaming);
+      if (is_effect(stmt) && (stmt.vars & over_).empty()) emit_with_operands(builder, StmtId(s), renaming);
     }
     return result;
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/loops/region_rewrite.h"
+#include "ir/loops/stmt_properties.h"
 #include "schedule/fusion/masked_load_uses.h"
 #include "schedule/fusion/substitution.h"
 #include "support/error.h"
@@ -28,8 +29,8 @@ Renaming producer_renaming(const loops::Region& producer, const loops::ExprMap& 
 // A region reduces over variables that its operand varies over; a body where that no longer holds cannot be expressed.
 bool is_expressible(const loops::Region& region) {
   return std::all_of(region.body.begin(), region.body.end(), [&](const Stmt& stmt) {
-    const auto* reduce = stmt.as<loops::Reduce>();
-    return !reduce || (!reduce->over.empty() && reduce->over.subset_of(region.body[reduce->operand].vars));
+    const auto state = row_state(stmt);
+    return !state || (!state->over.empty() && state->over.subset_of(region.body[state->operand].vars));
   });
 }
 
@@ -39,9 +40,9 @@ FusedBody finished(loops::Region region, bool aligned) {
   return {std::move(region), aligned, {}};
 }
 
+// All but its stores, in place of which the consumer has their values, may be computed again.
 bool is_inlinable(const loops::Region& producer) {
-  return std::none_of(producer.body.begin(), producer.body.end(),
-                      [](const Stmt& stmt) { return stmt.as<loops::Reduce>() || stmt.as<loops::Check>(); });
+  return std::none_of(producer.body.begin(), producer.body.end(), [](const Stmt& stmt) { return is_executed_once(stmt) && !stmt.as<loops::Store>(); });
 }
 
 class Inliner {

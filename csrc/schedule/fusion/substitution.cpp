@@ -1,6 +1,7 @@
 #include "schedule/fusion/substitution.h"
 
 #include <algorithm>
+#include "ir/loops/stmt_properties.h"
 #include "schedule/fusion/can_fuse.h"
 
 namespace cxxinductor::schedule {
@@ -205,15 +206,15 @@ bool Substitution::is_bijection() const {
   return to.is_bijection(coords, sizes);
 }
 
-// The position that argmax reports counts through the reduced variables in order: their values must keep it.
+// Where the order of a row's points counts, as for the position that argmax reports, the values of its variables must keep it.
 bool Substitution::keeps_positions() const {
   for (const loops::Stmt& stmt : producer_.body) {
-    const auto* reduce = stmt.as<loops::Reduce>();
-    if (!reduce || !form(reduce->reduction).takes_index()) continue;
+    if (!depends_on_row_order(stmt)) continue;
+    const loops::VarSet over = row_state(stmt)->over;
     const Space to(consumer_, program_.assumptions);
     std::vector<sym::Expr> order;
     for (size_t v = 0; v < producer_.vars.size(); ++v) {
-      if (!reduce->over.contains(VarId(v))) continue;
+      if (!over.contains(VarId(v))) continue;
       auto digits = to.mixed_radix(values_.at(producer_.symbol(VarId(v))), producer_.vars[VarId(v)].extent);
       if (!digits) return false;
       for (const loops::Digit& digit : *digits) order.push_back(digit.var);

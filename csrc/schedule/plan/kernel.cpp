@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "ir/loops/stmt_properties.h"
 #include "ir/loops/stmt_traits.h"
 #include "ir/plan/index_width.h"
 #include "ir/strides.h"
@@ -168,10 +169,10 @@ MappedKernel build_kernel(const loops::Program& program, FlatRegion flat, const 
   kernels::choose_sum_blocks(kernel);
   estimate_traffic(kernel, flat, program, built.args);
   kernel.order_changed = std::any_of(kernel.region.body.begin(), kernel.region.body.end(), [&](const Stmt& stmt) {
-    const auto* reduce = stmt.as<loops::Reduce>();
+    const auto state = row_state(stmt);
     const auto* store = stmt.as<loops::Store>();
     const bool races = store && store->conflict_order && !is_sequential(kernel.mapping);
-    return (reduce && info(reduce->reduction).order_matters) ||
+    return (state && info(state->reduction).order_matters) ||
            (races && counts_repeats(store->combine) && is_float(stmt.dtype));
   });
   built.grid_x = kernels::grid_size(*mapped.family, flat, kernel.mapping, target);

@@ -1,4 +1,5 @@
 #include "schedule/plan/kernel_name.h"
+#include "ir/loops/stmt_properties.h"
 
 #include <algorithm>
 #include <cctype>
@@ -29,7 +30,7 @@ std::string op_name(std::string_view call) {
 }
 
 std::string operation_name(const Stmt& stmt) {
-  if (const auto* reduce = stmt.as<loops::Reduce>()) return op_name(info(reduce->reduction).name);
+  if (const auto state = row_state(stmt)) return op_name(info(state->reduction).name);
   if (const auto* apply = stmt.as<loops::Apply>()) return op_name(info(apply->op).name);
   if (const auto* store = stmt.as<loops::Store>(); store && store->update) return "update";
   return {};
@@ -58,12 +59,12 @@ std::string ops_name(const loops::Region& region, const OriginTable& origins) {
   std::vector<std::string> names;
   for (bool reductions : {true, false})
     for (const Stmt& stmt : region.body)
-      if (!reductions || stmt.as<loops::Reduce>())
+      if (!reductions || row_state(stmt))
         if (stmt.origin.valid() && origins.contains(stmt.origin)) add_name(names, op_name(origins[stmt.origin].call));
   if (names.empty())
     for (bool reductions : {true, false})
       for (const Stmt& stmt : region.body)
-        if (!reductions || stmt.as<loops::Reduce>()) add_name(names, operation_name(stmt));
+        if (!reductions || row_state(stmt)) add_name(names, operation_name(stmt));
   if (names.empty()) return "copy";
   std::string hint = names.front();
   for (size_t k = 1; k < names.size() && hint.size() + names[k].size() < longest_hint; ++k) hint += "_" + names[k];
@@ -80,7 +81,7 @@ std::string kernel_hint(const loops::Region& region, const OriginTable& origins)
 
 OriginId main_origin(const loops::Region& region) {
   for (const Stmt& stmt : region.body)
-    if (stmt.as<loops::Reduce>() && stmt.origin.valid()) return stmt.origin;
+    if (row_state(stmt) && stmt.origin.valid()) return stmt.origin;
   for (const Stmt& stmt : region.body)
     if (stmt.as<loops::Store>() && stmt.origin.valid()) return stmt.origin;
   return {};
