@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "ir/loops/stmt_traits.h"
 #include "support/error.h"
 
 namespace cxxinductor::interp {
@@ -34,9 +35,7 @@ plan::Kernel part_of(const plan::Kernel& kernel, plan::VarId var, int64_t begin,
   const sym::Substitution shift{{kernel.region.vars[var].name, kernel.region.symbol(var) + begin}};
   for (size_t s = 0; s < part.region.body.size(); ++s) {
     loops::Stmt& stmt = part.region.body[plan::StmtId(s)];
-    if (auto* index = stmt.as<loops::Index>()) index->value = sym::substitute(index->value, shift);
-    if (auto* store = stmt.as<loops::Store>(); store && store->conflict_order)
-      *store->conflict_order = sym::substitute(*store->conflict_order, shift);
+    rewrite_expressions(stmt, [&](sym::Expr e) { return sym::substitute(e, shift); });
     if (stmt.as<loops::Load>() || stmt.as<loops::Store>()) {
       sym::Expr& offset = part.offsets[plan::StmtId(s)];
       offset = sym::substitute(offset, shift);

@@ -109,6 +109,7 @@ std::span<const int64_t> RegionRun::evaluate_at(Expressions& expressions) const 
   return expressions.values;
 }
 
+template <>
 RegionRun::Columns RegionRun::compute(const loops::Stmt& stmt, const loops::Load& load, StmtId id) {
   Column column(static_cast<size_t>(points(stmt.vars)));
   Expressions coords = compile(place(id, load.coords));
@@ -120,6 +121,7 @@ RegionRun::Columns RegionRun::compute(const loops::Stmt& stmt, const loops::Load
   return {std::move(column)};
 }
 
+template <>
 RegionRun::Columns RegionRun::compute(const loops::Stmt& stmt, const loops::Store& store, StmtId id) {
   Expressions coords = compile(place(id, store.coords));
   const MemRef& to = memref(store.buffer);
@@ -151,6 +153,7 @@ RegionRun::Columns RegionRun::compute(const loops::Stmt& stmt, const loops::Stor
   return {};
 }
 
+template <>
 RegionRun::Columns RegionRun::compute(const loops::Stmt& stmt, const loops::Apply& apply, StmtId) {
   Column column(static_cast<size_t>(points(stmt.vars)));
   std::vector<Scalar> operands(apply.operands.size());
@@ -161,6 +164,7 @@ RegionRun::Columns RegionRun::compute(const loops::Stmt& stmt, const loops::Appl
   return {std::move(column)};
 }
 
+template <>
 RegionRun::Columns RegionRun::compute(const loops::Stmt& stmt, const loops::Index& index, StmtId) {
   Column column(static_cast<size_t>(points(stmt.vars)));
   Expressions expression = compile({index.value});
@@ -168,6 +172,7 @@ RegionRun::Columns RegionRun::compute(const loops::Stmt& stmt, const loops::Inde
   return {std::move(column)};
 }
 
+template <>
 RegionRun::Columns RegionRun::compute(const loops::Stmt& stmt, const loops::Reduce& reduce, StmtId id) {
   const loops::Stmt& operand = region_.body[reduce.operand];
   const ReductionForm& meaning = form(reduce.reduction);
@@ -195,6 +200,7 @@ RegionRun::Columns RegionRun::compute(const loops::Stmt& stmt, const loops::Redu
   return results;
 }
 
+template <>
 RegionRun::Columns RegionRun::compute(const loops::Stmt& stmt, const loops::Check& check, StmtId) {
   Expressions bound = compile({check.bound});
   over(stmt.vars, [&](size_t) {
@@ -204,10 +210,12 @@ RegionRun::Columns RegionRun::compute(const loops::Stmt& stmt, const loops::Chec
   return {};
 }
 
+template <>
 RegionRun::Columns RegionRun::compute(const loops::Stmt&, const loops::Constant& constant, StmtId) {
   return {{constant.value}};
 }
 
+template <>
 RegionRun::Columns RegionRun::compute(const loops::Stmt&, const loops::Project& project, StmtId) {
   const Value& reduced = values_[project.of];
   CXXI_CHECK(reduced.known, "statement {} of region {} is read where it has no value", project.of.index(), region_.name);

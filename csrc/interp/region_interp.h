@@ -41,14 +41,8 @@ class RegionRun {
 
   // The results of a statement; none for those that have no value.
   using Columns = std::vector<Column>;
-  Columns compute(const loops::Stmt& stmt, const loops::Load& load, loops::StmtId id);
-  Columns compute(const loops::Stmt& stmt, const loops::Constant& constant, loops::StmtId id);
-  Columns compute(const loops::Stmt& stmt, const loops::Index& index, loops::StmtId id);
-  Columns compute(const loops::Stmt& stmt, const loops::Apply& apply, loops::StmtId id);
-  Columns compute(const loops::Stmt& stmt, const loops::Reduce& reduce, loops::StmtId id);
-  Columns compute(const loops::Stmt& stmt, const loops::Project& project, loops::StmtId id);
-  Columns compute(const loops::Stmt& stmt, const loops::Store& store, loops::StmtId id);
-  Columns compute(const loops::Stmt& stmt, const loops::Check& check, loops::StmtId id);
+  template <class Kind>  // one specialization for each kind
+  Columns compute(const loops::Stmt& stmt, const Kind& kind, loops::StmtId id);
 
   template <class Body>
   void over(loops::VarSet vars, Body body);  // body(number of the point), with coords_ set
