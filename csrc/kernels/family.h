@@ -28,6 +28,9 @@ struct KernelFamily {
   std::string_view name;  // the keyword of its shape
   bool simt = false;      // as its shape says: for targets whose kernels are threads (is_simt)
 
+  // Executes the points of a row one after the other where a value depends on earlier ones. False: such regions are not offered to it.
+  bool rows_in_order = false;
+
   // Brings a region (ordered and merged) into the form that the family computes. False: it is none, and nothing changed. Null: the family needs
   // no form of its own.
   bool (*arrange)(FlatRegion& flat, const Target& target) = nullptr;

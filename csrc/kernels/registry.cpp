@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "ir/loops/stmt_properties.h"
 #include "kernels/region/access.h"
 #include "support/error.h"
 
@@ -14,10 +15,14 @@ const std::array all{
 #undef FAMILY
 };
 
+bool is_offered(const KernelFamily& family, const FlatRegion& flat, const Target& target) {
+  return family.simt == is_simt(target) && (family.rows_in_order || only_reduces(flat.region));
+}
+
 const KernelFamily& family_for(const FlatRegion& flat, const Target& target) {
   if (flat.arranged_for) return *flat.arranged_for;
   for (const KernelFamily* family : all)
-    if (family->simt == is_simt(target) && family->accepts && family->accepts(flat, target)) return *family;
+    if (is_offered(*family, flat, target) && family->accepts && family->accepts(flat, target)) return *family;
   throw_internal("no family of kernels takes region {}", flat.region.name);
 }
 
@@ -43,7 +48,7 @@ const KernelFamily& family_of(const plan::Mapping& mapping) {
 
 void arrange(FlatRegion& flat, const Target& target) {
   for (const KernelFamily* family : all) {
-    if (family->simt != is_simt(target) || !family->arrange || !family->arrange(flat, target)) continue;
+    if (!is_offered(*family, flat, target) || !family->arrange || !family->arrange(flat, target)) continue;
     flat.arranged_for = family;
     return;
   }
