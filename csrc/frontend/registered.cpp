@@ -1,4 +1,6 @@
 // Importers of what users register (ir/registered_ops.h). Which row a call is of follows from its name.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "frontend/accumulate.h"
@@ -37,6 +39,8 @@ Results import_reduction(CallContext& context) {
   std::ranges::sort(dims);
   if (context.rank(x) == 0) dims.clear();
   const DType compute = compute_type(context.dtype(x));
+  if (const auto op = form(reduction).refuses(compute))
+    return context.decline(fmt::format("its statements apply {}, which takes no {}", info(*op).name, to_string(compute)));
   std::vector<ValueId> made = context.build.reduce(reduction, context.build.cast(x, compute), dims, context.boolean(2, "keepdim", false));
   for (size_t i = 0; i < made.size(); ++i) made[i] = context.build.cast(made[i], context.result(i).dtype);
   return made;

@@ -12,6 +12,12 @@ DType operand_of(const ReductionForm& form, const std::vector<Scalar>& state) {
 
 }  // namespace
 
+std::optional<ScalarOp> ReductionForm::refuses(DType operand) const {
+  for (const ScalarStatements* statements : {&start, &lift, &merge, &finish})
+    if (const auto op = statements->refuses(operand)) return op;
+  return std::nullopt;
+}
+
 std::vector<Scalar> ReductionForm::initial_state(DType operand) const { return start.run({}, operand); }
 
 void ReductionForm::update(std::vector<Scalar>& into, const Scalar& value, int64_t position) const {

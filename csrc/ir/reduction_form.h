@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -17,6 +18,9 @@ struct ReductionForm {
   ScalarStatements merge;   // of a and b, two states; the elements of a come first
   ScalarStatements finish;  // the results, of a state
   bool takes_index() const { return lift.reads(1); }
+
+  // The first op in it that does not take an operand of this dtype.
+  std::optional<ScalarOp> refuses(DType operand) const;
 
   std::vector<Scalar> initial_state(DType operand) const;
   void update(std::vector<Scalar>& state, const Scalar& value, int64_t position) const;

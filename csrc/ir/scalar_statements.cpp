@@ -121,6 +121,10 @@ class StatementParser {
     const auto typed = std::find_if(values.begin() + static_cast<ptrdiff_t>(first), values.end(), [](const Value& v) { return v.at.has_value(); });
     if (typed == values.end()) throw_user_error("{} of literals alone has no type", row.name);
     const std::optional<DType> type = types_[*typed->at];
+    if (!type)
+      statements_.applied_to_operand_.push_back(op);
+    else if (!accepts(row.types, *type))
+      throw_user_error("{} takes no {}", row.name, text_of(type));
     Step step{.op = op};
     for (size_t i = 0; i < values.size(); ++i) {
       const std::optional<DType> expected = i < first ? std::optional(DType::Bool) : type;
@@ -193,6 +197,11 @@ Scalar ScalarStatements::literal(const Step& step, DType operand) {
   throw_internal("the step is not a literal");
 }
 
+std::optional<ScalarOp> ScalarStatements::refuses(DType operand) const {
+  const auto found = std::ranges::find_if(applied_to_operand_, [&](ScalarOp op) { return !accepts(info(op).types, operand); });
+  return found == applied_to_operand_.end() ? std::nullopt : std::optional(*found);
+}
+
 bool ScalarStatements::reads(size_t input) const {
   return std::ranges::find(results_, input) != results_.end() ||
          std::ranges::any_of(steps_, [&](const Step& step) { return std::ranges::find(step.operands, input) != step.operands.end(); });
@@ -203,6 +212,7 @@ std::vector<TypedName> parse_typed_names(std::string_view text) {
   TextCursor cursor(text);
   while (!cursor.at_end()) {
     std::string name = cursor.identifier("a component");
+    if (std::ranges::find(components, name, &TypedName::name) != components.end()) throw_user_error("the component {} is declared twice", name);
     cursor.expect(":");
     components.push_back({std::move(name), parse_type(cursor, cursor.identifier("a type"))});
   }

@@ -47,6 +47,8 @@ class ScalarStatements {
   std::span<const Step> steps() const { return steps_; }
   std::span<const size_t> results() const { return results_; }  // values
   bool reads(size_t input) const;
+  // The first op that is applied to T and does not take this dtype.
+  std::optional<ScalarOp> refuses(DType operand) const;
   // Of a step that is one.
   static Scalar literal(const Step& step, DType operand);
 
@@ -55,9 +57,10 @@ class ScalarStatements {
   size_t inputs_ = 0;
   std::vector<Step> steps_;
   std::vector<size_t> results_;
+  std::vector<ScalarOp> applied_to_operand_;  // to T
 };
 
-// "mean:T count:u32"
+// "mean:T count:u32"; UserError where a name comes twice.
 std::vector<TypedName> parse_typed_names(std::string_view text);
 // The least and the largest value of a dtype, infinities included.
 Scalar lowest_value(DType dtype);

@@ -81,6 +81,21 @@ TEST_CASE("a registered reduction has the form of its texts") {
   CHECK(form(reduction).finished(state).front().real() == 7);
 }
 
+TEST_CASE("a registered reduction says which operands it does not take, and names components once") {
+  RegisteredReduction norm{.overload = "tests::norm", .state = "sum:T", .results = "norm:T", .start = "sum = 0", .lift = "sum = mul(x, x)",
+                           .merge = "sum = add(a.sum, b.sum)", .finish = "norm = sqrt(sum)", .order_matters = false};
+  const ReductionForm& made = form(add_reduction(norm));
+  CHECK(made.refuses(DType::F32) == std::nullopt);
+  CHECK(made.refuses(DType::I64) == ScalarOp::Sqrt);
+  norm.overload = "tests::other_norm";
+  norm.state = "sum:T sum:T";
+  CHECK_THROWS_WITH(add_reduction(norm), mentions("the component sum is declared twice"));
+  norm.state = "sum:i64";
+  norm.lift = "sum = 1";
+  norm.finish = "norm = cast<T>(sqrt(sum))";
+  CHECK_THROWS_WITH(add_reduction(norm), mentions("sqrt takes no i64"));
+}
+
 TEST_CASE("threads register and read rows at the same time") {
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t)
