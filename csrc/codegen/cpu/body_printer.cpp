@@ -5,6 +5,7 @@
 #include "codegen/cpu/spelling.h"
 #include "codegen/spelling.h"
 #include "support/error.h"
+#include "support/overloaded.h"
 
 namespace cxxinductor::codegen {
 namespace {
@@ -128,12 +129,14 @@ class BodyPrinter {
   }
 
   std::string computed(StmtId id) const {
-    const loops::Stmt& s = stmt(id);
-    if (const auto* constant = s.as<loops::Constant>()) return cpu_literal(constant->value);
-    if (const auto* index = s.as<loops::Index>()) return positions(id, *index);
-    if (const auto* apply = s.as<loops::Apply>()) return applied(id, *apply);
-    const auto& project = *s.as<loops::Project>();
-    return strip_ ? brought(id, Where::States) : fmt::format("t{}.template result<{}>()", project.of.index(), project.result);
+    return std::visit(Overloaded{[&](const loops::Constant& constant) { return cpu_literal(constant.value); },
+                                 [&](const loops::Index& index) { return positions(id, index); },
+                                 [&](const loops::Apply& apply) { return applied(id, apply); },
+                                 [&](const loops::Project& project) {
+                                   return strip_ ? brought(id, Where::States) : fmt::format("t{}.template result<{}>()", project.of.index(), project.result);
+                                 },
+                                 [&]<kernels::HasStep Kind>(const Kind&) -> std::string { throw_internal("%{} has a step of its own", id.index()); }},
+                      stmt(id).kind);
   }
 
   std::string positions(StmtId id, const loops::Index& index) const {

@@ -6,6 +6,7 @@
 #include "codegen/spelling.h"
 #include "ir/plan/tile_layout.h"
 #include "support/error.h"
+#include "support/overloaded.h"
 
 namespace cxxinductor::codegen {
 namespace {
@@ -228,15 +229,19 @@ class BodyPrinter {
   }
 
   std::string value_of(StmtId id, Form form) const {
-    const loops::Stmt& s = stmt(id);
     if (form == Form::FourWide) return fmt::format("cxxi_philox_word(z{}, e % 4)", id.index());
-    if (const auto* constant = s.as<loops::Constant>()) return cuda_literal(constant->value);
-    if (const auto* index = s.as<loops::Index>()) return text_.wide_expression(index->value, moving(lanes(id)));
-    if (const auto* project = s.as<loops::Project>()) {
-      const std::string_view entry = !is_columns(kernel_.mapping) ? "" : lanes(id) ? "[e]" : "[0]";
-      return fmt::format("r{}{}.result<{}>()", project->of.index(), entry, project->result);
-    }
-    const auto& apply = *s.as<loops::Apply>();
+    return std::visit(Overloaded{[&](const loops::Constant& constant) { return cuda_literal(constant.value); },
+                                 [&](const loops::Index& index) { return text_.wide_expression(index.value, moving(lanes(id))); },
+                                 [&](const loops::Project& project) {
+                                   const std::string_view entry = !is_columns(kernel_.mapping) ? "" : lanes(id) ? "[e]" : "[0]";
+                                   return fmt::format("r{}{}.result<{}>()", project.of.index(), entry, project.result);
+                                 },
+                                 [&](const loops::Apply& apply) { return applied(id, apply, form); },
+                                 [&]<kernels::HasStep Kind>(const Kind&) -> std::string { throw_internal("%{} has a step of its own", id.index()); }},
+                      stmt(id).kind);
+  }
+
+  std::string applied(StmtId id, const loops::Apply& apply, Form form) const {
     if (form == Form::SharedDivisor) return fmt::format("d{}.divide({})", apply.operands[1].index(), value_name(apply.operands[0]));
     if (form == Form::Rounded) {
       const StmtId narrow = apply.operands[0];
@@ -245,7 +250,7 @@ class BodyPrinter {
     std::vector<std::string> operands;
     for (StmtId operand : apply.operands) operands.push_back(value_name(operand));
     const ScalarOpInfo& op = info(apply.op);
-    if (op.rule == TypeRule::Cast) return fmt::format("cxxi_cast<{}>({})", cuda_type(s.dtype), operands.at(0));
+    if (op.rule == TypeRule::Cast) return fmt::format("cxxi_cast<{}>({})", type(id), operands.at(0));
     return cuda_apply(op, stmt(apply.operands.at(op.rule == TypeRule::Select ? 1 : 0)).dtype, operands);
   }
 

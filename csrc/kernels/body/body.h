@@ -5,6 +5,7 @@
 // steps and decide nothing. lower_body.h makes a body, verify_body.h checks one, print_body.h shows one.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <vector>
 
@@ -110,6 +111,10 @@ struct Step {
   Form form = Form::Plain;
   Guard guard;
 };
+
+// Kinds of statement that have steps of their own; values of the others are computed.
+template <class Kind>
+concept HasStep = std::same_as<Kind, loops::Load> || std::same_as<Kind, loops::Reduce> || std::same_as<Kind, loops::Store> || std::same_as<Kind, loops::Check>;
 
 struct Body {
   Slot slot;
