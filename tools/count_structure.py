@@ -3,7 +3,8 @@
 Usage: count_structure.py [--files]
 
 A file names a kind (of reduction, statement, mapping, device) where its code, comments aside, has the enumerator, struct or text of it. Whoever adds
-one of them has to look at these files. --files: list them.
+one of them has to look at these files. Of statements, a new kind needs the files that name every kind; the others ask for a kind of their own and treat
+a new one by its properties (csrc/ir/loops/stmt_properties.h). --files: list them.
 """
 
 import argparse
@@ -32,9 +33,21 @@ def reductions():
 
 
 def statements():
-    """By the struct's name where it is a type of the loops or plan IR."""
+    """By the struct's name where it is defined, described, asked for or taken as a parameter, or by its function of the builder where that is defined or
+    parsed. Code that only makes statements of a kind need not know another one."""
     kinds = re.search(r"using StmtKind = std::variant<([^>]*)>", CODE["csrc/ir/loops/loops.h"])[1].split(", ")
-    return {kind: naming(rf"\b(?:loops::|plan::|as<|get_if<|holds_alternative<|get<|const ){kind}\b(?:>|&|\*|{{)") for kind in kinds}
+
+    def pattern(kind):
+        struct = rf"\b(?:struct {kind} {{|(?:StmtTraits<|loops::|plan::|as<|get_if<|holds_alternative<|get<|const ){kind}\b(?:>|&|\*))"
+        return struct + rf"|\b(?:builder_\.|RegionBuilder::){kind.lower()}\("
+
+    return {kind: naming(pattern(kind)) for kind in kinds}
+
+
+def files_of_a_scan(every_kind):
+    """What a statement needs that has a value at each point of a row, of a state that the points up to it have updated: the files that name every kind,
+    and the families of rows along memory, which have to keep their order. One more makes the statement."""
+    return sorted({*every_kind, *naming(r"\bfamily::(?:cpu_)?rows\{")})
 
 
 def mappings():
@@ -85,9 +98,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--files", action="store_true", help="list the files")
     args = parser.parse_args()
-    for what, found in (("reduction", reductions()), ("statement", statements()), ("mapping", mappings())):
+    of_statements = statements()
+    for what, found in (("reduction", reductions()), ("statement", of_statements), ("mapping", mappings())):
         for kind, files in found.items():
             show(f"files that name {what} {kind}", files, args.files)
+    every_kind = sorted(set.intersection(*map(set, of_statements.values())))
+    show("files that name every statement, which any new one needs besides what makes it", every_kind, args.files)
+    show("files that a scan needs besides what makes it", files_of_a_scan(every_kind), args.files)
     for folder in ("cuda", "cpu"):
         show(f"files that name the target {folder}, outside of its folders",
              naming(rf"DeviceType::{folder.capitalize()}\b|\b{folder}_target\b|\"{folder}\"", (f"csrc/targets/{folder}", f"csrc/codegen/{folder}")), args.files)
