@@ -50,7 +50,7 @@ int64_t length_of_row(const FlatRegion& flat) {
 // ---- What each accepts ------------------------------------------------------------------------------------------
 
 bool lies_across(const FlatRegion& flat, const Target&) { return rows_lie(flat) == RowsLie::AcrossMemory; }
-bool has_rows(const FlatRegion& flat, const Target&) { return rows_lie(flat) == RowsLie::AlongMemory; }
+bool has_rows(const FlatRegion& flat, const Target&) { return rows_lie(flat) != RowsLie::Nowhere; }  // that no columns take
 bool is_transposed(const FlatRegion& flat, const Target&) { return !has_write_conflicts(flat) && transposed_variable(flat).valid(); }
 bool accepts_all(const FlatRegion&, const Target&) { return true; }
 
