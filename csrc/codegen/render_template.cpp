@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
 #include <mutex>
 #include <vector>
 
@@ -107,12 +108,7 @@ void find_named(const Nodes& nodes, std::string_view name, std::vector<const Nod
 
 // Each value has its place in one of the lists of nodes, or in a part that is left out. Templates and values are the program's own: tests run
 // with this check, and programs without, for which it would be a third of the time that a kernel's text takes.
-#ifdef NDEBUG
-constexpr bool checks_places = false;
-#else
-constexpr bool checks_places = true;
-#endif
-void check_places(const Values& values, const std::vector<const Nodes*>& lists, std::string_view file) {
+[[maybe_unused]] void check_places(const Values& values, const std::vector<const Nodes*>& lists, std::string_view file) {
   for (const auto& [name, value] : values) {
     std::vector<const Node*> places;
     for (const Nodes* nodes : lists) find_named(*nodes, name, places);
@@ -201,7 +197,7 @@ std::string indent_lines(std::string_view text) {
 }
 
 std::string render_template(const Template& source, const Values& values, const SpellValue& spell) {
-  if constexpr (checks_places) check_places(values, {&source.nodes}, source.file);
+  assert((check_places(values, {&source.nodes}, source.file), true));
   Renderer renderer(spell, source.file);
   renderer.render(source.nodes, {values});
   return indent_lines(std::move(renderer).take());

@@ -44,6 +44,12 @@ std::string reduced_value(const loops::Region& region, const loops::Reduce& redu
   return dtype == region.body[reduce.operand].dtype ? value : fmt::format("cxxi_cast<{}>({})", cuda_type(dtype), value);
 }
 
+// Of a load that is not made.
+std::string other_value(const loops::Stmt& stmt) {
+  const auto& load = *stmt.as<loops::Load>();
+  return cuda_literal(load.mask.valid() ? load.other : Scalar::from_integer(stmt.dtype, 0));
+}
+
 class BodyPrinter {
  public:
   BodyPrinter(const CudaText& text, const kernels::Steps& steps)
@@ -187,13 +193,7 @@ class BodyPrinter {
     const std::string element = fmt::format("p{}[{}]", load.buffer.index(), text_.expression(kernel_.offsets[step.stmt], moving(lane)));
     const std::string when = condition(step.guard, lane);
     if (when.empty()) return element;
-    return fmt::format("{} ? {} : {}", when, element, other_value(step.stmt));
-  }
-
-  // Of a load that is not made.
-  std::string other_value(StmtId id) const {
-    const auto& load = *stmt(id).as<loops::Load>();
-    return cuda_literal(load.mask.valid() ? load.other : Scalar::from_integer(stmt(id).dtype, 0));
+    return fmt::format("{} ? {} : {}", when, element, other_value(stmt(step.stmt)));
   }
 
   void load_group(const Step& step) {
@@ -207,7 +207,7 @@ class BodyPrinter {
     }
     std::string value = group_access("load", id, "");
     if (const std::string when = condition(step.guard, false); !when.empty())
-      value = fmt::format("{} ? {} : cxxi_fill_group<{}>({})", when, value, slot_.width, other_value(id));
+      value = fmt::format("{} ? {} : cxxi_fill_group<{}>({})", when, value, slot_.width, other_value(stmt(id)));
     if (ahead_) return out_.line("{} = {};", to, value);
     begin_origin(stmt(id));
     const std::string head = step.where == Where::Group ? fmt::format("const {} ", type_of_group(id)) : "";
