@@ -102,6 +102,12 @@ class FileModel::Forms {
     CompileSettings settings;
   };
 
+  static std::string text_of(const InputSymbols::Values& symbols) {
+    std::vector<std::string> values;
+    for (const auto& [symbol, value] : symbols) values.push_back(fmt::format("{} is {}", symbol, value));
+    return fmt::format("{}", fmt::join(values, ", "));
+  }
+
   size_t count() const {
     const std::shared_lock lock(mutex_);
     return forms_.size();
@@ -117,6 +123,8 @@ class FileModel::Forms {
 
   SharedGraph add(const InputSymbols::Values& symbols, const CompileSettings& settings, const InterruptCheck& interrupted) {
     SharedGraph made = CompiledGraph::from_file(calls_, settings, options_, interrupted, symbols);
+    if (!made->fallback_reason().empty())
+      TORCH_WARN("cxxinductor: ", calls_.name, " runs op by op through ATen where ", text_of(symbols), ": ", made->fallback_reason());
     const std::unique_lock lock(mutex_);
     const ForkGuard guard(ForkLock::Leaf);
     forms_.push_back({made, settings});

@@ -42,7 +42,8 @@ class Function {
 //    in training mode and the same one in evaluation mode are two functions;
 //  - tensors that it reads beside its arguments (parameters of a module) are kept: they may change, but not be replaced.
 // Buffers that it updates in place are updated. A function that reads elements (item(), a data-dependent size), calls under autocast,
-// and writes to tensors that require gradients run as they are; explain() says so.
+// and writes to tensors that require gradients run as they are; explain() says so. Where a function cannot be recorded or compiled, there is
+// also a warning.
 Function compile(std::function<Tensors(Tensors)> function, const Options& options = without_waiting());
 
 namespace detail {

@@ -183,10 +183,19 @@ TEST_CASE("autograd's errors are eager's") {
   CHECK_THROWS_WITH(torch::autograd::grad({compiled(x).sum()}, {x}, {}, true, /*create_graph=*/true), Catch::Contains("gradients of gradients"));
 }
 
-TEST_CASE("what cannot be recorded runs as it is, and is explained") {
+struct KeptWarnings : c10::WarningHandler {
+  void process(const c10::Warning& warning) override { texts.push_back(warning.msg()); }
+  std::vector<std::string> texts;
+};
+
+TEST_CASE("what cannot be recorded runs as it is, with a warning, and is explained") {
+  KeptWarnings warnings;
+  const c10::WarningUtils::WarningHandlerGuard guard(&warnings);
   const auto compiled = compile([](at::Tensor x) { return x.sum().item<float>() > 0 ? x + 1 : x - 1; });
   CHECK(compiled(at::ones({3})).equal(at::full({3}, 2.)));
   CHECK(compiled(-at::ones({3})).equal(at::full({3}, -2.)));
+  REQUIRE(warnings.texts.size() == 1);
+  CHECK(has(warnings.texts[0], "cxxinductor: function runs as it is: "));
   INFO(compiled.explain());
   CHECK(has(compiled.explain(), "not compiled: "));
   CHECK(has(compiled.explain(), "2 of 2 calls ran as they are"));

@@ -34,7 +34,7 @@ CompiledFunction::Traced& CompiledFunction::traced(const NeedGradients& argument
   if (const auto found = traced_.find(arguments); found != traced_.end()) return *found->second;
   Tracer tracer = arguments.empty() ? inference_tracer(name_, function_, options_)
                                     : gradient_tracer(name_, function_, arguments, options_);
-  std::unique_ptr<Traced> made(new Traced{std::move(tracer), {name_, options_}});
+  std::unique_ptr<Traced> made(new Traced{std::move(tracer), {name_, options_, {.warns = true}}});
   const ForkGuard guard(ForkLock::Leaf);
   return *traced_.emplace(arguments, std::move(made)).first->second;
 }

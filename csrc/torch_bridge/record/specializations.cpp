@@ -186,7 +186,7 @@ std::shared_ptr<const Specializations::Form> Specializations::make(const std::ve
     form->compiled.reason.clear();
     take([&] { return std::pair(form->pattern, tracer(form->pattern)); });
   }
-  const auto finish = [form, compile = std::move(compile)](const InterruptCheck& interrupted) {
+  const auto finish = [form, compile = std::move(compile), name = policy_.warns ? name_ : ""](const InterruptCheck& interrupted) {
     CompiledForm compiled = form->compiled;
     try {
       if (compile) compiled = compile(form->settings, interrupted);
@@ -195,6 +195,8 @@ std::shared_ptr<const Specializations::Form> Specializations::make(const std::ve
     } catch (const std::exception& error) {
       compiled.reason = error.what();
     }
+    if (!name.empty() && !compiled.reason.empty())
+      TORCH_WARN("cxxinductor: ", name, " runs ", compiled.run ? "op by op through ATen" : "as it is", ": ", compiled.reason);
     const ForkGuard guard(ForkLock::Leaf);  // a child finds all of this or nothing
     std::swap(form->compiled, compiled);
     form->is_ready = true;

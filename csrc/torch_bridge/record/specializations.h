@@ -53,10 +53,11 @@ Tracer inference_tracer(std::string name, TracedFunction function, Options optio
 // Patterns that fit arguments, for which there may be forms that are packaged.
 using PatternFinder = std::function<std::vector<CallPattern>(std::span<const c10::IValue> arguments)>;
 
-// When numbers that differ between calls become inputs.
 struct SpecializationPolicy {
+  // When numbers that differ between calls become inputs.
   bool reals = false;         // floats: at the second
   size_t sets_of_sizes = 1;  // compiled as numbers before sizes become symbols
+  bool warns = false;         // of forms that are not compiled, by PyTorch's warnings
 };
 
 class Specializations {
