@@ -51,46 +51,120 @@ Results import_mul(CallContext& context) {
   const auto dtype = terms ? common_dtype(context.build.graph(), *terms) : std::nullopt;
   if (!dtype) return std::nullopt;
   if (*dtype == DType::Bool) return apply(context, ScalarOp::LogicalAnd, *terms, *dtype);
-  return apply(context, ScalarOp::Mul, *terms, *dtype, ScalarRounding::Never);
-}
-
-// 1 / number in the compute type, as eager's CUDA kernel computes it once on the host.
-Operand inverse(CallContext& context, const ScalarArg& number, DType dtype) {
-  const DType compute = compute_type(dtype);
-  if (const auto* symbol = std::get_if<sym::Expr>(&number)) {
-    const ValueId value = context.build.full(Operand(*symbol), compute, context.result().device, {});
-    return Operand(context.build.elementwise(ScalarOp::Reciprocal, {value}));
-  }
-  if (const auto* given = std::get_if<GivenReal>(&number))
-    return Operand(context.apply_to_number(ScalarOp::Reciprocal, context.in_compute_type(*given, dtype), compute));
-  const double divisor = Scalar::from_real(compute, *constant_real(number)).real();
-  return Operand(Scalar::from_real(compute, 1.0 / divisor));  // two roundings of a quotient of singles equal one
+  return apply(context, ScalarOp::Mul, *terms, *dtype, ScalarRounding::ButSecond);
 }
 
 enum class Rounding : uint8_t { None, Floor, Trunc };
+
+// Whether eager's kernel takes the divisor by value: it holds it in the compute type, and rounds the quotient once.
+bool is_by_value(const CallContext& context, const Term& divisor) {
+  const auto* id = std::get_if<ValueId>(&divisor);
+  if (id == nullptr) return true;
+  const graph::Value& value = context.value(*id);
+  if (context.eager().one_element_in_compute_type) return graph::element_count(value.sizes).is_constant(1);
+  return value.device != context.result().device;
+}
+
+// A divisor that is taken by value, in the compute type.
+Operand held_divisor(CallContext& context, const Operand& divisor, DType dtype) {
+  const DType compute = compute_type(dtype);
+  if (const auto* symbol = std::get_if<sym::Expr>(&divisor))
+    return Operand(context.build.full(Operand(*symbol), compute, context.result().device, {}));
+  const auto* id = std::get_if<ValueId>(&divisor);
+  return id == nullptr || context.dtype(*id) == compute ? divisor : Operand(context.apply_to_number(ScalarOp::Cast, *id, compute));
+}
+
+// The operand; a tensor of the CPU among operands of a GPU as a value of the GPU in that type.
+Operand on_result_device(CallContext& context, const Operand& operand, DType dtype) {
+  const auto* id = std::get_if<ValueId>(&operand);
+  if (id == nullptr || context.value(*id).device == context.result().device) return operand;
+  return Operand(context.apply_to_number(context.dtype(*id) == dtype ? ScalarOp::Identity : ScalarOp::Cast, *id, dtype));
+}
+
+// Computed once on the host by eager's CUDA kernel.
+Operand inverse(CallContext& context, const Operand& divisor, DType dtype) {
+  const DType compute = compute_type(dtype);
+  const auto* constant = std::get_if<Scalar>(&divisor);  // two roundings of a quotient of singles equal one
+  return constant != nullptr ? Operand(Scalar::from_real(compute, 1.0 / constant->real()))
+                             : Operand(context.apply_to_number(ScalarOp::Reciprocal, std::get<ValueId>(divisor), compute));
+}
+
+// Where the remainder has the other sign than the divisor.
+ValueId crosses_zero(graph::Builder& build, ValueId remainder, const Operand& divisor, const Operand& zero) {
+  const auto* constant = std::get_if<Scalar>(&divisor);
+  if (constant != nullptr) return build.elementwise(constant->real() < 0 ? ScalarOp::Gt : ScalarOp::Lt, {remainder, zero});
+  const ValueId differs = build.elementwise(
+      ScalarOp::LogicalXor, {build.elementwise(ScalarOp::Lt, {divisor, zero}), build.elementwise(ScalarOp::Lt, {remainder, zero})});
+  return build.elementwise(ScalarOp::LogicalAnd, {differs, build.elementwise(ScalarOp::Ne, {remainder, zero})});
+}
+
+// c10's div_floor_floating in the steps of eager's kernels: up to the quotient's floor each is rounded to `step`, from there on to `dtype`.
+template <class Divide>
+ValueId floor_quotient(graph::Builder& build, const Operand& dividend, const Operand& divisor, DType step, DType dtype, const Divide& divide) {
+  const auto number = [&](double value) { return Operand(immediate_real(step, value)); };
+  const ValueId basic = divide(dividend);
+  const auto* constant = std::get_if<Scalar>(&divisor);
+  if (constant != nullptr && constant->real() == 0) return build.cast(basic, dtype);
+  const ValueId remainder = build.elementwise(ScalarOp::Fmod, {dividend, divisor});
+  const ValueId whole = divide(Operand(build.elementwise(ScalarOp::Sub, {dividend, remainder})));
+  const ValueId below = build.elementwise(ScalarOp::Sub, {whole, number(1)});
+  const ValueId quotient = build.elementwise(ScalarOp::Where, {crosses_zero(build, remainder, divisor, number(0)), below, whole});
+  const ValueId floored = build.cast(build.elementwise(ScalarOp::Floor, {quotient}), dtype);
+  const ValueId above = build.elementwise(ScalarOp::Add, {floored, Operand(immediate_real(dtype, 1))});
+  const ValueId rest = build.elementwise(ScalarOp::Sub, {quotient, build.cast(floored, step)});
+  const ValueId nearest = build.elementwise(ScalarOp::Where, {build.elementwise(ScalarOp::Gt, {rest, number(0.5)}), above, floored});
+  const ValueId zero = build.cast(build.elementwise(ScalarOp::Copysign, {number(0), basic}), dtype);
+  const ValueId found = build.elementwise(ScalarOp::Where, {build.elementwise(ScalarOp::Eq, {quotient, number(0)}), zero, nearest});
+  if (constant != nullptr) return found;
+  return build.elementwise(ScalarOp::Where, {build.elementwise(ScalarOp::Eq, {divisor, number(0)}), build.cast(basic, dtype), found});
+}
+
+// Eager's kernels of a GPU multiply by the inverse of a divisor that they take by value.
+ValueId quotient_by_inverse(CallContext& context, const std::vector<Operand>& operands, DType dtype, Rounding rounding) {
+  graph::Builder& build = context.build;
+  const Operand divisor = held_divisor(context, operands[1], dtype), factor = inverse(context, divisor, dtype);
+  const ValueId dividend = std::get<ValueId>(operands[0]);
+  if (rounding == Rounding::None) return build.elementwise(ScalarOp::Mul, {dividend, factor});
+  const auto divide = [&](const Operand& x) { return build.elementwise(ScalarOp::Mul, {x, factor}); };
+  const DType compute = compute_type(dtype);
+  const ValueId wide = build.cast(dividend, compute);
+  if (rounding == Rounding::Floor)
+    return floor_quotient(build, Operand(wide), on_result_device(context, divisor, compute), compute, dtype, divide);
+  return build.cast(build.elementwise(ScalarOp::Trunc, {divide(Operand(wide))}), dtype);
+}
+
+// Of two tensors of a narrow dtype.
+ValueId rounded_quotient(CallContext& context, std::vector<Operand> operands, DType dtype, Rounding rounding) {
+  graph::Builder& build = context.build;
+  const DType step = rounding == Rounding::Trunc || context.eager().floor_division_rounds_steps ? dtype : compute_type(dtype);
+  for (Operand& operand : operands)
+    if (const auto* id = std::get_if<ValueId>(&operand)) operand = Operand(build.cast(*id, step));
+  const auto divide = [&](const Operand& x) { return build.elementwise(ScalarOp::Div, {x, operands[1]}); };
+  if (rounding == Rounding::Floor) return floor_quotient(build, operands[0], operands[1], step, dtype, divide);
+  return build.elementwise(ScalarOp::Trunc, {divide(operands[0])});
+}
+
+ScalarOp quotient_op(Rounding rounding) {
+  return rounding == Rounding::None ? ScalarOp::Div : rounding == Rounding::Floor ? ScalarOp::FloorDiv : ScalarOp::TruncDiv;
+}
 
 Results import_quotient(CallContext& context, Rounding rounding) {
   const auto terms = terms_of(context, {"self", "other"});
   auto dtype = terms ? common_dtype(context.build.graph(), *terms) : std::nullopt;
   if (!dtype) return std::nullopt;
   if (rounding == Rounding::None) dtype = integer_to_float(*dtype);
-  const ScalarOp op = rounding == Rounding::None    ? ScalarOp::Div
-                      : rounding == Rounding::Floor ? ScalarOp::FloorDiv
-                                                    : ScalarOp::TruncDiv;
+  const ScalarOp op = quotient_op(rounding);
   if (!accepts(info(op).types, *dtype)) return std::nullopt;
-  const ScalarArg* divisor = scalar_arg_of((*terms)[1]);
-  const auto* dividend = std::get_if<ValueId>(&(*terms)[0]);
-  if (!is_float(*dtype) || divisor == nullptr || dividend == nullptr || !context.eager().divides_by_inverse ||
-      rounding == Rounding::Floor) {
-    return apply(context, op, *terms, *dtype, ScalarRounding::Never);
-  }
-  const Operand factor = inverse(context, *divisor, *dtype);
-  graph::Builder& build = context.build;
-  if (rounding == Rounding::None)
-    return std::vector{build.elementwise(ScalarOp::Mul, {build.cast(*dividend, *dtype), factor})};
-  const ValueId wide = build.cast(build.cast(*dividend, *dtype), compute_type(*dtype));
-  const ValueId quotient = build.elementwise(ScalarOp::Mul, {wide, factor});
-  return std::vector{build.cast(build.elementwise(ScalarOp::Trunc, {quotient}), *dtype)};
+  const bool by_value = is_by_value(context, (*terms)[1]), narrow = is_float(*dtype) && compute_type(*dtype) != *dtype;
+  if (!is_float(*dtype) || (!narrow && !by_value)) return apply(context, op, *terms, *dtype);
+  auto operands = operands_in(context, *terms, *dtype, ScalarRounding::ButSecond);
+  if (!operands) return std::nullopt;
+  operands->front() = scalar_arg_of((*terms)[0]) != nullptr ? rounded_number(context, operands->front(), *dtype)
+                                                            : on_result_device(context, operands->front(), *dtype);
+  if (by_value && context.eager().divides_by_inverse && std::holds_alternative<ValueId>(operands->front()))
+    return std::vector{quotient_by_inverse(context, *operands, *dtype, rounding)};
+  if (!by_value && rounding != Rounding::None) return std::vector{rounded_quotient(context, *operands, *dtype, rounding)};
+  return std::vector{context.build.elementwise(op, std::move(*operands))};
 }
 
 Results import_div(CallContext& context) {

@@ -110,19 +110,19 @@ bool is_converted(const CallContext& context, ValueId id, DType dtype, DType hel
 std::optional<std::vector<Operand>> operands_in(CallContext& context, std::span<const Term> terms, DType dtype,
                                                 ScalarRounding rounding) {
   const bool narrow = is_float(dtype) && compute_type(dtype) != dtype;
-  const bool round = narrow && rounding == ScalarRounding::ByDevice && context.eager().rounds_numbers;
+  const auto stays_wide = [&](size_t i) { return rounding == ScalarRounding::Never || (rounding == ScalarRounding::ButSecond && i == 1); };
   bool dimensioned = false;
   std::vector<Operand> operands(terms.size(), Operand(sym::Expr()));
   for (size_t i = 0; i < terms.size(); ++i) {  // numbers first: nothing is built when one does not fit
     if (const ScalarArg* number = scalar_arg_of(terms[i])) {
       const auto converted = number_operand(context, *number, dtype);
       if (!converted) return std::nullopt;
-      operands[i] = round ? rounded_number(context, *converted, dtype) : *converted;
+      operands[i] = narrow && context.eager().rounds_numbers && !stays_wide(i) ? rounded_number(context, *converted, dtype) : *converted;
     } else {
       dimensioned = dimensioned || context.rank(std::get<ValueId>(terms[i])) > 0;
     }
   }
-  const bool keep_rank0 = narrow && dimensioned && rounding == ScalarRounding::Never && context.eager().rank0_in_compute_type;
+  const bool keeps_rank0 = narrow && dimensioned && context.eager().one_element_in_compute_type;
   // Kernels of a GPU hold scalars of the CPU in the type that they compute in.
   const DType held = narrow && dimensioned ? compute_type(dtype) : dtype;
   for (const Term& term : terms) {
@@ -135,7 +135,7 @@ std::optional<std::vector<Operand>> operands_in(CallContext& context, std::span<
     const auto* id = std::get_if<ValueId>(&terms[i]);
     if (!id) continue;
     if (!on_host(context, *id))
-      operands[i] = context.build.cast(*id, keep_rank0 && context.rank(*id) == 0 ? compute_type(dtype) : dtype);
+      operands[i] = context.build.cast(*id, keeps_rank0 && stays_wide(i) && context.rank(*id) == 0 ? compute_type(dtype) : dtype);
     else if (const auto number = context.scalar_constant_on_result_device(*id))
       operands[i] = context.build.cast(*number, held);
     else

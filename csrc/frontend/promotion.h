@@ -36,9 +36,9 @@ std::optional<Operand> number_operand(const CallContext& context, const ScalarAr
 Operand rounded_number(const CallContext& context, Operand number, DType dtype);
 
 // How numbers and rank-0 tensors enter a kernel of a narrower dtype. Eager's CUDA kernels hold numbers in the compute
-// type; its CPU kernels round them to the dtype, but for mul and div, which hold rank-0 tensors too in the compute
-// type.
-enum class ScalarRounding : uint8_t { ByDevice, Never };
+// type; its CPU kernels round them to the dtype, but for the second operand of mul and div, which they hold in the compute
+// type, a rank-0 tensor too.
+enum class ScalarRounding : uint8_t { ByDevice, ButSecond, Never };
 
 // Terms as operands of an op on `dtype`: casts in front of tensors, immediates for numbers.
 std::optional<std::vector<Operand>> operands_in(CallContext& context, std::span<const Term> terms, DType dtype,

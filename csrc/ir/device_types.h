@@ -29,7 +29,8 @@ struct EagerBehaviour {
   // Numerics.
   bool divides_by_inverse = false;            // quotients by numbers and means are products with the inverse
   bool rounds_numbers = false;                // to narrow dtypes before kernels that do not compute in another type
-  bool rank0_in_compute_type = false;         // operands of rank 0 beside narrow tensors, where numbers are not rounded
+  bool one_element_in_compute_type = false;   // second operands of one element of products and quotients of narrow tensors, as numbers are
+  bool floor_division_rounds_steps = false;   // of narrow tensors; otherwise the floor and what follows it
   bool rounds_parameters = false;             // of activations, to the tensor's dtype
   bool f16_powers_in_f32 = false;             // pow of f16 knows no roots and rounds cubes once
   bool addcdiv_contracts = false;             // its product and sum into one operation

@@ -393,6 +393,58 @@ ZEROS_AND_NANS = {
 }
 
 
+def assert_same_bits(actual, expected):
+    """Equal, signs of zeros too; a NaN is any NaN."""
+    for a, e in zip(actual, expected):
+        torch.testing.assert_close(a, e, rtol=0, atol=0, equal_nan=True)
+        assert torch.equal(a.signbit() & ~a.isnan(), e.signbit() & ~e.isnan())
+
+
+def quotients(x, y):
+    return [torch.div(x, y, rounding_mode=mode) for mode in (None, "trunc", "floor")]
+
+
+def pairs_of(dtype, device):
+    """Quotients near integers, small and large ones; none beyond the largest float, where eager's remainder on the CPU is NaN."""
+    generator = torch.Generator().manual_seed(0)
+    tenths = torch.randint(-400, 400, (2, 1 << 15), generator=generator) / 10
+    wide = torch.randn(2, 1 << 15, generator=generator) * torch.exp(3 * torch.randn(2, 1 << 15, generator=generator))
+    return torch.cat([tenths, wide], 1).to(dtype).to(device)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32], ids=lambda dtype: str(dtype).split(".")[1])
+def test_rounded_quotients_are_those_of_eager(dtype, device):
+    x, y = pairs_of(dtype, device)
+    run = torch.compile(lambda x, y: [*quotients(x, y), torch.remainder(x, y), torch.fmod(x, y)], backend="cxxinductor")
+    assert_same_bits(run(x, y), [*quotients(x, y), torch.remainder(x, y), torch.fmod(x, y)])
+    tenth = torch.tensor([1.5, 0.3], dtype=dtype, device=device)
+    assert_same_bits(torch.compile(quotients, backend="cxxinductor")(*tenth), quotients(*tenth))
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32], ids=lambda dtype: str(dtype).split(".")[1])
+@pytest.mark.parametrize("number", [0.3, -0.7, 3, 0])
+def test_quotients_with_numbers_are_those_of_eager(number, dtype, device):
+    x = pairs_of(dtype, device).flatten()
+
+    def by_number(x):
+        return [*quotients(x, number), number // x]
+
+    assert_same_bits(torch.compile(by_number, backend="cxxinductor")(x), by_number(x))
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32], ids=lambda dtype: str(dtype).split(".")[1])
+@pytest.mark.parametrize("one", ["host", "rank 0", "element"])
+def test_one_element_beside_narrow_tensors_enters_kernels_as_in_eager(one, dtype, device):
+    x, other = pairs_of(dtype, device).flatten(), torch.tensor(0.3, device="cpu" if one == "host" else device)
+    if one == "element":
+        other = other.reshape(1).to(dtype)
+
+    def beside(x, other):
+        return [*quotients(x, other), *quotients(other, x), x * other, other * x]
+
+    assert_same_bits(torch.compile(beside, backend="cxxinductor")(x, other), beside(x, other))
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16, torch.bfloat16], ids=lambda dtype: str(dtype).split(".")[1])
 @pytest.mark.parametrize("function", ZEROS_AND_NANS.values(), ids=ZEROS_AND_NANS.keys())
 def test_signs_of_zeros_and_nans_are_those_of_eager(function, dtype, device):

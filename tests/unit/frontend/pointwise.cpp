@@ -44,6 +44,23 @@ TEST_CASE("division by a number multiplies on CUDA and divides on the CPU") {
       Lines{"%0 = cast<f32>(%x)", "%1 = mul(%0, 0.25)", "%2 = trunc(%1)", "%3 = cast<bf16>(%2)"});
 }
 
+TEST_CASE("quotients of narrow tensors round before they are truncated") {
+  const std::vector<std::pair<std::string, Arg>> trunc{{"rounding_mode", std::string("trunc")}};
+  for (const Device device : {kCpu, kCuda})
+    CHECK(import_one("aten::div.Tensor_mode", {y}, D::BF16, D::BF16, device, trunc) == Lines{"%0 = div(%x, %y)", "%1 = trunc(%0)"});
+  CHECK(import_one("aten::div.Tensor_mode", {y}, D::F32, D::F32, kCpu, trunc) == Lines{"%0 = trunc_div(%x, %y)"});
+  CHECK(import_one("aten::div.Tensor_mode", {0.3}, D::BF16, D::BF16, kCpu, trunc) == Lines{"%0 = trunc_div(%x, 0.3)"});
+}
+
+TEST_CASE("floor division of narrow tensors rounds where eager's kernels do") {
+  const auto lines = [](Device device) {
+    return import_one("aten::div.Tensor_mode", {y}, D::BF16, D::BF16, device, {{"rounding_mode", std::string("floor")}});
+  };
+  CHECK(lines(kCpu).at(1) == "%1 = fmod(%x, %y)");
+  CHECK(lines(kCuda).at(0) == "%0 = cast<f32>(%x)");
+  CHECK(import_one("aten::div.Tensor_mode", {y}, D::F32, D::F32, kCuda, {{"rounding_mode", std::string("floor")}}) == Lines{"%0 = floor_div(%x, %y)"});
+}
+
 TEST_CASE("division by a symbol") {
   Calls calls;
   const Arg x = calls.input("x", {D::F32, {sym::Expr::symbol("s0")}});
