@@ -15,6 +15,9 @@ Operand real_count(CallContext& context, sym::Expr count, DType compute);
 // x times the inverse count on CUDA, x divided by the count on the CPU, as in eager's mean kernels.
 ValueId divide_by_count(CallContext& context, ValueId x, sym::Expr count);
 
+// Type of the steps of a reduction whose kernels in eager may be wider than the compute type: variances and scans.
+DType step_type(const CallContext& context, DType dtype);
+
 struct Moments {
   ValueId mean;
   ValueId m2;  // sum of squared deviations

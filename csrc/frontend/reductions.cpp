@@ -37,6 +37,10 @@ ValueId divide_by_count(CallContext& context, ValueId x, sym::Expr count) {
   return build.elementwise(ScalarOp::Mul, {x, build.elementwise(ScalarOp::Reciprocal, {divisor})});
 }
 
+DType step_type(const CallContext& context, DType dtype) {
+  return dtype == DType::F32 && context.eager().accumulates_f32_in_f64 ? DType::F64 : compute_type(dtype);
+}
+
 Moments moments(CallContext& context, ValueId x, const std::vector<int>& dims, bool keepdim) {
   const auto results = context.build.reduce(Reduction::Welford, x, dims, keepdim);
   return {results[0], results[1]};
@@ -133,7 +137,7 @@ Results import_truth(CallContext& context, Reduction reduction, bool has_dims) {
   return std::vector{context.build.cast(found, context.result().dtype)};
 }
 
-// var, std and their pairs with the mean. m2 / max(count - correction, 0), in the accumulate type.
+// var, std and their pairs with the mean. m2 / max(count - correction, 0), in the type that steps are kept in.
 Results import_variance(CallContext& context, bool deviation, bool with_mean) {
   const ValueId x = context.tensor(0, "self");
   const DType dtype = context.result().dtype;
@@ -143,7 +147,7 @@ Results import_variance(CallContext& context, bool deviation, bool with_mean) {
   if (const Arg* given = context.find(2, "correction"); given != nullptr && !to_scalar_arg(*given)) return std::nullopt;
   const double correction = context.real(2, "correction", 1.0);
   const sym::Expr count = count_of(context.value(x).sizes, axes.dims);
-  const DType compute = compute_type(dtype);
+  const DType compute = step_type(context, dtype);
   const Moments found = moments(context, build.cast(x, compute), axes.dims, axes.keepdim);
   Operand divisor = real_count(context, count, compute);
   if (const auto* constant = std::get_if<Scalar>(&divisor)) {

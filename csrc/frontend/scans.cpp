@@ -2,6 +2,7 @@
 //
 // The IRs have no scan. A row of n elements costs n * n steps, which is negligible for positions of tokens and prohibitive for
 // long rows: those stay calls of ATen.
+#include "frontend/accumulate.h"
 #include "frontend/aten_table.h"
 
 namespace cxxinductor::frontend {
@@ -32,7 +33,7 @@ Results import_scan(CallContext& context, Reduction reduction, double neutral) {
   const Device device = context.result().device;
   const ValueId i = build.reshape(build.iota(0, 1, length, DType::I64, device), row);
   const ValueId j = build.reshape(build.iota(0, 1, length, DType::I64, device), column);
-  const DType compute = compute_type(dtype);
+  const DType compute = step_type(context, dtype);
   const ValueId wide = build.cast(build.cast(x, dtype), compute);
   const ValueId spread = build.expand(build.reshape(wide, source), space);
   const ValueId included = build.expand(build.elementwise(ScalarOp::Le, {j, i}), space);

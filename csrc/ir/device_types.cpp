@@ -17,6 +17,7 @@ constexpr EagerBehaviour eager_on_cpu{
     .one_element_in_compute_type = true,
     .floor_division_rounds_steps = true,
     .f16_powers_in_f32 = true,
+    .accumulates_f32_in_f64 = true,
     .scatters_in_compute_type = true,
     .divides_expanded_means_wide = true,
     .channels_last_dtypes = {DType::F32, DType::BF16},

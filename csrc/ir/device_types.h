@@ -38,6 +38,7 @@ struct EagerBehaviour {
   bool elu_gradient_of_nan_is_above = false;  // NaN counts as positive
   bool dropout_scale_in_f32 = false;          // 1 / (1 - p)
   bool group_norm_rereads = false;            // normalizes by statistics that are rounded to their dtype
+  bool accumulates_f32_in_f64 = false;        // variances, and sums and products along a dimension that keep each step
   bool adds_gradients_in_compute_type = false;  // of pools and embeddings; otherwise each sum is rounded to the gradient's dtype
   bool scatters_in_compute_type = false;        // along a dimension, rounded once
   bool divides_expanded_means_wide = false;     // scattered means by an expanded index divide before they round

@@ -445,6 +445,23 @@ def test_one_element_beside_narrow_tensors_enters_kernels_as_in_eager(one, dtype
     assert_same_bits(torch.compile(beside, backend="cxxinductor")(x, other), beside(x, other))
 
 
+ACCUMULATED = {
+    "var": lambda x: x.var(-1),
+    "std": lambda x: x.std(0),
+    "var_mean": lambda x: torch.var_mean(x, -1, correction=0),
+    "cumsum": lambda x: x.cumsum(-1),
+    "cumprod": lambda x: (x / x.abs().max()).cumprod(-1),
+}
+
+
+@pytest.mark.parametrize("mean, deviation", [(0, 1), (1e4, 1), (1e4, 1e-1), (0, 1e-23)])
+@pytest.mark.parametrize("function", ACCUMULATED.values(), ids=ACCUMULATED.keys())
+def test_cpu_accumulates_f32_in_f64_as_eager_does(function, mean, deviation):
+    x = mean + deviation * torch.randn(64, 96, generator=torch.Generator().manual_seed(0))
+    actual, expected = torch.compile(function, backend="cxxinductor")(x), function(x)
+    torch.testing.assert_close(actual, expected, rtol=2**-23, atol=0)
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16, torch.bfloat16], ids=lambda dtype: str(dtype).split(".")[1])
 @pytest.mark.parametrize("function", ZEROS_AND_NANS.values(), ids=ZEROS_AND_NANS.keys())
 def test_signs_of_zeros_and_nans_are_those_of_eager(function, dtype, device):
