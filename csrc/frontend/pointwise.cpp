@@ -1,5 +1,6 @@
 #include "frontend/pointwise.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdlib>
@@ -110,6 +111,17 @@ Results import_leaky_relu_backward(CallContext& context) {
   return std::vector{context.build.elementwise(ScalarOp::LeakyReluBackward, std::move(*operands))};
 }
 
+// Of two zeros, the bound: eager's kernels of tensors as bounds are maximum and minimum of vectors.
+Results clamp_by_tensors(CallContext& context, std::span<const Term> terms, bool low, bool high) {
+  const auto dtype = common_dtype(context.build.graph(), terms);
+  const auto operands = dtype ? operands_in(context, terms, *dtype) : std::nullopt;
+  if (!operands) return std::nullopt;
+  Operand limited = operands->front();
+  if (low) limited = Operand(context.build.elementwise(ScalarOp::Maximum, {limited, (*operands)[1]}));
+  if (high) limited = Operand(context.build.elementwise(ScalarOp::Minimum, {limited, operands->back()}));
+  return std::vector{std::get<ValueId>(limited)};
+}
+
 // clamp(self, min?, max?): either bound may be absent. Numbers and rank-0 tensors promote.
 Results import_clamp(CallContext& context) {
   auto low = term(context, 1, "min");
@@ -118,6 +130,11 @@ Results import_clamp(CallContext& context) {
   std::vector<Term> terms{context.tensor(0, "self")};
   if (low) terms.push_back(*low);
   if (high) terms.push_back(*high);
+  const auto is_tensor = [](const Term& bound) { return std::holds_alternative<ValueId>(bound); };
+  const auto has_dims = [&](const Term& bound) { return context.rank(std::get<ValueId>(bound)) > 0; };
+  // Its kernel takes two bounds of rank 0 element by element, and of two zeros the element.
+  if (std::ranges::all_of(terms, is_tensor) && (terms.size() == 2 || std::any_of(terms.begin() + 1, terms.end(), has_dims)))
+    return clamp_by_tensors(context, terms, low.has_value(), high.has_value());
   // Eager's kernels of one bound are the target's minimum and maximum, which take the element where the bound is NaN.
   const ScalarArg* bound = low && high ? nullptr : scalar_arg_of(terms[1]);
   if (bound != nullptr && std::holds_alternative<GivenReal>(*bound)) return std::nullopt;

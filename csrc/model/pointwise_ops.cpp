@@ -41,8 +41,10 @@ const PromotingRow kPromotingRows[] = {
     {ScalarOp::Remainder, {"aten::remainder.Tensor", "aten::remainder.Scalar", "aten::remainder.Scalar_Tensor"}},
     {ScalarOp::Fmod, {"aten::fmod.Tensor", "aten::fmod.Scalar"}},
     {ScalarOp::Copysign, {"aten::copysign.Tensor", "aten::copysign.Scalar"}},
-    {ScalarOp::ClampMin, {"aten::clamp_min", "aten::clamp_min.Tensor"}},
-    {ScalarOp::ClampMax, {"aten::clamp_max", "aten::clamp_max.Tensor"}},
+    {ScalarOp::ClampMin, {"aten::clamp_min"}},
+    {ScalarOp::ClampMax, {"aten::clamp_max"}},
+    {ScalarOp::Maximum, {"aten::clamp_min.Tensor"}},
+    {ScalarOp::Minimum, {"aten::clamp_max.Tensor"}},
     {ScalarOp::Sign, {"aten::sgn"}},
     {ScalarOp::Lerp, {"aten::lerp.Tensor"}},
 };

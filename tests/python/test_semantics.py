@@ -400,6 +400,19 @@ def assert_same_bits(actual, expected):
         assert torch.equal(a.signbit() & ~a.isnan(), e.signbit() & ~e.isnan())
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16, torch.bfloat16], ids=lambda dtype: str(dtype).split(".")[1])
+def test_bounds_by_tensors_take_the_zeros_of_eager(dtype, device):
+    special = torch.tensor([0.0, -0.0, 1, -1, 0.25, math.nan, math.inf, -0.25], dtype=dtype, device=device)
+    # Whole vectors: eager's kernels take the other zero of the last elements of a tensor.
+    x, y = (grid.reshape(-1).contiguous() for grid in torch.meshgrid(special, special, indexing="ij"))
+    zeros = special[:2]
+
+    def clamp(x, y):
+        return x.clamp(y, y + 1), x.clamp(min=y), x.clamp(max=y), x.clamp_min(y), x.clamp_max(y), x.clamp(zeros[0], zeros[1]), x.clamp(zeros[1], zeros[0])
+
+    assert_same_bits(torch.compile(clamp, backend="cxxinductor")(x, y), clamp(x, y))
+
+
 def quotients(x, y):
     return [torch.div(x, y, rounding_mode=mode) for mode in (None, "trunc", "floor")]
 
