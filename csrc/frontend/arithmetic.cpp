@@ -153,6 +153,7 @@ Results import_quotient(CallContext& context, Rounding rounding) {
   auto dtype = terms ? common_dtype(context.build.graph(), *terms) : std::nullopt;
   if (!dtype) return std::nullopt;
   if (rounding == Rounding::None) dtype = integer_to_float(*dtype);
+  if (rounding != Rounding::None && divides_integers_by_zero(context, *terms)) return context.decline("it divides integers by zero");
   const ScalarOp op = quotient_op(rounding);
   if (!accepts(info(op).types, *dtype)) return std::nullopt;
   const bool by_value = is_by_value(context, (*terms)[1]), narrow = is_float(*dtype) && compute_type(*dtype) != *dtype;

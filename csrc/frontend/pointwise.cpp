@@ -45,6 +45,12 @@ std::optional<std::vector<Term>> terms_of(const CallContext& context, std::initi
   return terms;
 }
 
+bool divides_integers_by_zero(const CallContext& context, std::span<const Term> terms) {
+  const ScalarArg* divisor = scalar_arg_of(terms[1]);
+  const auto dtype = common_dtype(context.build.graph(), terms);
+  return divisor != nullptr && dtype && !is_float(*dtype) && constant_real(*divisor) == 0.0;
+}
+
 Scalar immediate_real(DType dtype, double value) { return Scalar::from_real(compute_type(dtype), value); }
 
 namespace {
@@ -377,6 +383,7 @@ Results import_plain(CallContext& context, ScalarOp op) {
     if (!found) return std::nullopt;
     terms.push_back(std::move(*found));
   }
+  if ((op == ScalarOp::Remainder || op == ScalarOp::Fmod) && divides_integers_by_zero(context, terms)) return context.decline("it divides integers by zero");
   return apply_promoted(context, op, terms);
 }
 

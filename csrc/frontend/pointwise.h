@@ -20,6 +20,9 @@ Results apply_promoted(CallContext& context, ScalarOp op, std::span<const Term> 
 std::optional<std::vector<Term>> terms_of(const CallContext& context, std::initializer_list<std::string_view> names,
                                           size_t first = 0);
 
+// Of the terms dividend and divisor: eager's kernels of the CPU raise.
+bool divides_integers_by_zero(const CallContext& context, std::span<const Term> terms);
+
 Scalar immediate_real(DType dtype, double value);  // in the compute type of dtype
 
 }  // namespace cxxinductor::frontend

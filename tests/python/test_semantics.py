@@ -458,6 +458,12 @@ def test_one_element_beside_narrow_tensors_enters_kernels_as_in_eager(one, dtype
     assert_same_bits(torch.compile(beside, backend="cxxinductor")(x, other), beside(x, other))
 
 
+@pytest.mark.parametrize("divide", [lambda x: x // 0, lambda x: x % 0, lambda x: torch.fmod(x, 0), lambda x: torch.div(x, 0, rounding_mode="trunc")])
+def test_division_of_integers_by_zero_raises_on_the_cpu(divide):
+    with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+        torch.compile(lambda x: divide(x) + 1, backend="cxxinductor")(torch.arange(8))
+
+
 ACCUMULATED = {
     "var": lambda x: x.var(-1),
     "std": lambda x: x.std(0),
