@@ -56,6 +56,12 @@ def test_arithmetic(name, dtype, device):
     assert counts["kernels"] > 0
 
 
+def test_exponentials_at_infinity(device):
+    ends = [-float("inf"), float("inf"), float("nan"), 0.0, -0.0, 1.0, -200.0]
+    z = torch.tensor([complex(re, im) for re in ends for im in ends], device=device)
+    check(torch.exp, z)
+
+
 CASTS = {"bool": torch.bool, "int": torch.int32, "float": torch.float32, "half": torch.float16, "double": torch.complex128}
 
 

@@ -1,6 +1,7 @@
 // A row per overload that has a form on pairs. z = a + bi, w = c + di; formulas are ATen's (c10/util/complex.h and the
 // kernels in aten/src/ATen/native) unless a comment says otherwise. Overloads without a row run on interleaved tensors.
 #include <complex>
+#include <limits>
 
 #include "frontend/complex/pairs.h"
 #include "frontend/importer.h"
@@ -110,12 +111,17 @@ bool exponential(PairLowering& p, const Call& call) {
   const CallValueInfo like = info_of(p, call);
   CallValueInfo truth = like;
   truth.dtype = DType::Bool;
+  const auto both = [&](const Arg& a, const Arg& b) { return p.call("aten::logical_and", "", {a, b}, truth); };
   const Arg size = p.call("aten::exp", "", {z->re}, like);
-  const Arg im = p.mul(size, p.call("aten::sin", "", {z->im}, like), like);
-  const Arg on_axis = p.call("aten::eq", "Scalar", {z->im, Arg(0.0)}, truth);
+  const Arg re = p.mul(size, p.call("aten::cos", "", {z->im}, like), like), im = p.mul(size, p.call("aten::sin", "", {z->im}, like), like);
   // On the real axis infinity times zero is zero.
-  p.set_pair(call.results[0], {p.select(on_axis, size, p.mul(size, p.call("aten::cos", "", {z->im}, like), like), like),
-                               p.select(on_axis, z->im, im, like)});
+  const Arg on_axis = p.call("aten::eq", "Scalar", {z->im, Arg(0.0)}, truth);
+  // Of no direction: the size stays, and no size has no direction.
+  const Arg undirected = p.call("aten::ne", "Scalar", {p.sub(z->im, z->im, like), Arg(0.0)}, truth);
+  const Arg is_size = p.call("aten::logical_or", "", {on_axis, both(undirected, p.call("aten::isinf", "", {z->re}, truth))}, truth);
+  const Arg is_zero = both(undirected, p.call("aten::eq", "Scalar", {z->re, Arg(-std::numeric_limits<double>::infinity())}, truth));
+  const Arg along = p.select(is_zero, p.call("aten::copysign", "Tensor", {size, z->im}, like), im, like);
+  p.set_pair(call.results[0], {p.select(is_size, size, re, like), p.select(on_axis, z->im, along, like)});
   return true;
 }
 
