@@ -190,7 +190,7 @@ TEST_CASE("each kernel family's instance fills its template, in each variant", "
       const plan::Plan plan = schedule::test::make_plan(loops::parse(on_device(sample.text, family->simt ? "cuda:0" : "cpu")), target, Options());
       for (const plan::Kernel& kernel : plan.kernels) {
         INFO(plan::print(kernel));
-        CHECK_FALSE(kernels::instantiate(kernel, {}).values.empty());
+        CHECK(std::ranges::distance(kernels::instantiate(kernel, {}).values) > 0);
         if (!family->simt) CHECK_NOTHROW(codegen::emit_cpu({&kernel}, target, plan.origins));
         for (const bool vectorized : {false, true})
           if (family->simt) CHECK_NOTHROW(codegen::emit_cuda({&kernel}, {vectorized, !vectorized}, plan.origins));
