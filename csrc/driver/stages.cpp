@@ -188,7 +188,10 @@ void run_stages(std::span<const Stage> stages, PipelineState& state) {
   for (size_t i = 0; i < stages.size(); ++i) {
     const Stage& stage = stages[i];
     const PipelineInputs& inputs = state.inputs;
-    if (!runs(stage, inputs.options)) continue;
+    if (!runs(stage, inputs.options)) {
+      if (kind_of(state.form) == stage.makes) verified |= run_text_passes(stage.name, state, timer);  // as they follow it
+      continue;
+    }
     if (kind_of(state.form) != stage.takes)
       throw_user_error("stage {}: expected {}, found {}", stage.name, to_string(stage.takes), to_string(kind_of(state.form)));
     stop_if(inputs.interrupted);

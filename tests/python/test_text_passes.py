@@ -38,6 +38,12 @@ def fn(x):
     return torch.relu(x) + 1
 
 
+def test_a_pass_follows_a_stage_that_is_off(device, register):
+    register(relu_to_neg, "fuse")
+    x = torch.randn(8, device=device)
+    torch.testing.assert_close(compiled(fn, fusion=False)(x), -x + 1)
+
+
 @pytest.mark.parametrize("stage", STAGES)
 def test_a_pass_changes_the_form_after_its_stage(device, register, stage):
     register(relu_to_neg, stage)
