@@ -381,6 +381,8 @@ class _Reader:
             return [self._argument(node, item) for item in value]
         if isinstance(value, torch.SymInt):
             return self._size(value)
+        if isinstance(value, int) and not -(2**63) <= value < 2**63:
+            raise Unsupported(f"{where(node)}: takes {value}, which is no integer of 64 bits")
         plain = (int, float, complex, str, torch.dtype, torch.device, torch.layout, torch.memory_format)
         if value is None or isinstance(value, plain):
             return value

@@ -158,3 +158,10 @@ def test_slices_whose_ends_are_data(device):
         for at in (ends, ends + 1):
             torch.testing.assert_close(compiled(x, at), torch.tensor_split(x, at))
     assert cxxinductor.counters()["eager_fallback"] == 0
+
+
+def test_integers_beyond_64_bits_run_in_eager_mode():
+    x = torch.arange(4)
+    with pytest.warns(UserWarning, match="takes 9223372036854775808, which is no integer of 64 bits"):
+        result = torch.compile(lambda x: x + 2**63, backend="cxxinductor")(x)
+    assert torch.equal(result, x + 2**63)
