@@ -137,6 +137,18 @@ Results import_truth(CallContext& context, Reduction reduction, bool has_dims) {
   return std::vector{context.build.cast(found, context.result().dtype)};
 }
 
+// Of no elements the mean is 0 / 0; Welford's is the 0 that it starts with.
+ValueId mean_of_possibly_none(CallContext& context, ValueId mean, sym::Expr count) {
+  graph::Builder& build = context.build;
+  if (sym::bounds(count, build.graph().assumptions).low > 0) return mean;
+  const DType compute = context.dtype(mean);
+  const Operand elements = real_count(context, count, compute);
+  const auto* id = std::get_if<ValueId>(&elements);
+  const Operand none = id ? Operand(build.elementwise(ScalarOp::Div, {Operand(immediate_real(compute, 0)), *id}))
+                          : Operand(immediate_real(compute, std::numeric_limits<double>::quiet_NaN()));
+  return build.elementwise(ScalarOp::Add, {mean, none});
+}
+
 // var, std and their pairs with the mean. m2 / max(count - correction, 0), in the type that steps are kept in.
 Results import_variance(CallContext& context, bool deviation, bool with_mean) {
   const ValueId x = context.tensor(0, "self");
@@ -159,7 +171,7 @@ Results import_variance(CallContext& context, bool deviation, bool with_mean) {
   ValueId variance = build.elementwise(ScalarOp::Div, {found.m2, divisor});
   if (deviation) variance = build.elementwise(ScalarOp::Sqrt, {variance});
   std::vector<ValueId> results{build.cast(variance, dtype)};
-  if (with_mean) results.push_back(build.cast(found.mean, dtype));
+  if (with_mean) results.push_back(build.cast(mean_of_possibly_none(context, found.mean, count), dtype));
   return results;
 }
 

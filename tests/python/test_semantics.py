@@ -464,6 +464,16 @@ def test_division_of_integers_by_zero_raises_on_the_cpu(divide):
         torch.compile(lambda x: divide(x) + 1, backend="cxxinductor")(torch.arange(8))
 
 
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0, 0)])
+def test_moments_of_no_elements_are_those_of_eager(shape, dynamic, device):
+    def moments(x):
+        return [*torch.var_mean(x, 0), *torch.std_mean(x), *torch.var_mean(x, -1, correction=0)]
+
+    x = torch.randn(shape, device=device)
+    assert_same_bits(torch.compile(moments, backend="cxxinductor", dynamic=dynamic)(x), moments(x))
+
+
 ACCUMULATED = {
     "var": lambda x: x.var(-1),
     "std": lambda x: x.std(0),
