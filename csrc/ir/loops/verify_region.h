@@ -22,7 +22,7 @@ struct RegionContext {
   bool named = true;                        // the region must have a name
   bool flat = false;                        // coordinates are offsets: strides of 0 hide variables from reductions
 };
-// L1 to L8, see verify.cpp.
+// L1 to L8, L12 and L13, see verify.cpp.
 std::vector<std::string> verify_region(const Region& region, const RegionContext& context);
 
 }  // namespace cxxinductor::loops
