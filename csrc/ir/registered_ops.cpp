@@ -130,6 +130,9 @@ ScalarOp add_scalar_op(const RegisteredOp& given) {
     for (const std::string& argument : given.arguments) inputs.push_back({argument, std::nullopt});
     const TypedName result[] = {{"result", std::nullopt}};
     made->definition = ScalarStatements::parse(given.definition, inputs, result);
+    for (const DType dtype : {DType::F32, DType::I64})
+      if (const auto op = made->definition->refuses(dtype); op && accepts(type_set(given.types), dtype))
+        throw_user_error("{}: types that include {} are stated, but the definition has {}, which does not take them", given.overload, to_string(dtype), info(*op).name);
   }
   // Separated by what no text of a row has.
   made->text = fmt::format("{}\x1f{}\x1f{}\x1f{}\x1f{}\x1f{}\x1f{}\x1f{}\x1f{}\x1f{}", given.overload, fmt::join(given.arguments, ","), static_cast<int>(given.types),

@@ -1,6 +1,7 @@
 #include "ir/scalar_statements.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <set>
@@ -16,6 +17,11 @@ std::optional<DType> parse_type(TextCursor& cursor, std::string_view name) {
   const std::optional<DType> dtype = find_dtype(name);
   if (!dtype) cursor.fail("T or a dtype");
   return dtype;
+}
+
+// A literal that no integer is.
+bool needs_float(const ScalarStatements::Step& step) {
+  return step.literal == ScalarStatements::Literal::Number && step.number != std::floor(step.number);
 }
 
 std::string text_of(std::optional<DType> type) { return type ? std::string(to_string(*type)) : "T"; }
@@ -141,6 +147,7 @@ class StatementParser {
 
   size_t settle(Value& literal, std::optional<DType> type) {
     literal.literal.type = type;
+    if (type && !is_float(*type) && needs_float(literal.literal)) throw_user_error("{} is no {}", literal.literal.number, text_of(type));
     return add(literal.literal);
   }
 
@@ -199,7 +206,12 @@ Scalar ScalarStatements::literal(const Step& step, DType operand) {
 
 std::optional<ScalarOp> ScalarStatements::refuses(DType operand) const {
   const auto found = std::ranges::find_if(applied_to_operand_, [&](ScalarOp op) { return !accepts(info(op).types, operand); });
-  return found == applied_to_operand_.end() ? std::nullopt : std::optional(*found);
+  if (found != applied_to_operand_.end()) return *found;
+  if (is_float(operand)) return std::nullopt;
+  const auto is_fraction = [&](size_t value) { return value >= inputs_ && !steps_[value - inputs_].type && needs_float(steps_[value - inputs_]); };
+  for (const Step& step : steps_)
+    if (std::ranges::any_of(step.operands, is_fraction)) return step.op;
+  return std::ranges::any_of(results_, is_fraction) ? std::optional(ScalarOp::Identity) : std::nullopt;
 }
 
 bool ScalarStatements::reads(size_t input) const {

@@ -67,6 +67,17 @@ TEST_CASE("registrations that are not valid are refused") {
   CHECK_THAT(refusal(other), mentions("tests::cube is registered already, with another definition"));
 }
 
+TEST_CASE("a definition can be evaluated for the types that are stated") {
+  const auto with = [](const char* name, OperandTypes types, const char* definition) {
+    return RegisteredOp{.overload = name, .arguments = {"x"}, .types = types, .cpu = "{0}", .definition = definition};
+  };
+  CHECK_THAT(refusal(with("tests::root", OperandTypes::Integral, "result = sqrt(x)")), mentions("include i64") && mentions("the definition has sqrt"));
+  CHECK_THAT(refusal(with("tests::half", OperandTypes::Numeric, "result = mul(x, 0.5)")), mentions("include i64") && mentions("the definition has mul"));
+  CHECK_THAT(refusal(with("tests::nan", OperandTypes::Integral, "result = nan")), mentions("i64"));
+  CHECK_NOTHROW(add_scalar_op(with("tests::halved", OperandTypes::Floating, "result = mul(x, 0.5)")));
+  CHECK_NOTHROW(add_scalar_op(with("tests::doubled", OperandTypes::Integral, "result = mul(x, 2)")));
+}
+
 TEST_CASE("a registered reduction has the form of its texts") {
   const RegisteredReduction range{.overload = "tests::range", .state = "low:T high:T", .results = "range:T", .start = "low = highest, high = lowest",
                                   .lift = "low = x, high = x", .merge = "low = minimum(a.low, b.low), high = maximum(a.high, b.high)",
