@@ -186,3 +186,18 @@ def test_more_keys_than_queries(device):
     with torch.no_grad():
         result = torch.compile(run, backend="cxxinductor")(q, k, v)
         assert_as_good_as_eager(result, run(q, k, v), run(*to_double((q, k, v))))
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_arithmetic_of_positions_wraps_as_eager_does(dynamic, device):
+    def fn(x):
+        n = x.shape[0]
+        i = torch.arange(n, device=x.device)
+        hashed = i * 6364136223846793005 + 1442695040888963407
+        high = i * 2**60
+        fourth = (i + 2**16) * (i + 2**16) * (i + 2**16) * (i + 2**16)
+        return x + (hashed < 0), high >= 0, high == high - 2**62 - 2**62, torch.where(fourth > 0, x, -x), hashed // 3, x[(i * 2**62) % 8 % n]
+
+    x = torch.randn(64, device=device)
+    for actual, expected in zip(torch.compile(fn, backend="cxxinductor", dynamic=dynamic)(x), fn(x)):
+        assert torch.equal(actual, expected)

@@ -1,7 +1,10 @@
 #include "ir/loops/index_algebra.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
+
+#include "support/error.h"
 
 namespace cxxinductor::loops {
 namespace {
@@ -209,8 +212,59 @@ bool Space::at_least(sym::Expr a, sym::Expr b) const {
   return low && sym::bounds(*low, *assumptions_).low >= 0;
 }
 
-std::optional<bool> Space::decide_order(ScalarOp op, sym::Expr a, sym::Expr b) const {
+namespace {
+
+constexpr double most_positions = 1LL << 40;
+
+}  // namespace
+
+double Space::magnitude(sym::Expr e) const {
+  if (e.is_constant()) return std::abs(static_cast<double>(e.constant()));
+  if (const sym::Expr* extent = extent_of(e)) return magnitude(*extent);
+  if (e.kind() == sym::Kind::FloorDiv) return magnitude(e.operands()[0]);
+  if (e.kind() == sym::Kind::Mod) return magnitude(e.operands()[1]);
+  double total = 0;
+  if (e.kind() == sym::Kind::Add) {
+    for (sym::Expr term : e.operands()) total += magnitude(term);
+    return total;
+  }
+  if (e.kind() != sym::Kind::Mul) {
+    const sym::Interval range = sym::bounds(e, *assumptions_);
+    const sym::Interval unknown;
+    if (range.low == unknown.low || range.high == unknown.high) return most_positions;
+    return std::max(std::abs(static_cast<double>(range.low)), std::abs(static_cast<double>(range.high)));
+  }
+  double numbers = 1, positions = 1;
+  std::vector<sym::Expr> seen;
+  for (sym::Expr factor : e.operands()) {
+    const bool counts = factor.kind() == sym::Kind::Symbol && std::ranges::find(seen, factor) == seen.end();
+    (counts ? positions : numbers) *= magnitude(factor);
+    seen.push_back(factor);
+  }
+  return numbers * std::min(positions, most_positions);
+}
+
+bool Space::fits_i64(sym::Expr e) const { return magnitude(e) < 0x1p62; }
+
+std::optional<sym::Expr> Space::apply(ScalarOp op, sym::Expr a, sym::Expr b) const {
+  if (!fits_i64(a) || !fits_i64(b)) return std::nullopt;
+  std::optional<sym::Expr> value;
+  try {
+    if (op == ScalarOp::Add) value = a + b;
+    if (op == ScalarOp::Sub) value = a - b;
+    if (op == ScalarOp::Mul) value = a * b;
+  } catch (const Unsupported&) {
+    return std::nullopt;  // a coefficient overflows
+  }
+  return value && fits_i64(*value) ? value : std::nullopt;
+}
+
+std::optional<bool> Space::decide(ScalarOp op, sym::Expr a, sym::Expr b) const {
   const auto decided = [](bool yes, bool no) { return yes || no ? std::optional(yes) : std::nullopt; };
+  const bool equals = op == ScalarOp::Eq || op == ScalarOp::Ne;
+  if (equals && equal(a, b)) return op == ScalarOp::Eq;
+  if (!fits_i64(a) || !fits_i64(b)) return std::nullopt;
+  if (equals) return at_least(a - 1, b) || at_least(b - 1, a) ? std::optional(op == ScalarOp::Ne) : std::nullopt;
   if (op == ScalarOp::Ge) return decided(at_least(a, b), at_least(b - 1, a));
   if (op == ScalarOp::Lt) return decided(at_least(b - 1, a), at_least(a, b));
   if (op == ScalarOp::Gt) return decided(at_least(a - 1, b), at_least(b, a));

@@ -41,8 +41,13 @@ class Space {
   sym::Expr simplify(sym::Expr e) const;
   bool in_range(sym::Expr e, sym::Expr bound) const;  // 0 <= e < bound at every point
   bool at_least(sym::Expr a, sym::Expr b) const;      // a >= b at every point
-  // Lt, Le, Gt or Ge of a and b, where it is the same at every point; nothing for other ops.
-  std::optional<bool> decide_order(ScalarOp op, sym::Expr a, sym::Expr b) const;
+  // Whether e is small enough for arithmetic of i64, which wraps. Symbols without a bound, and products of different ones, are taken to be what tensors in
+  // memory have: at most 2^40.
+  bool fits_i64(sym::Expr e) const;
+  // The sum, difference or product of i64 values; nothing for other ops, and where a value may wrap.
+  std::optional<sym::Expr> apply(ScalarOp op, sym::Expr a, sym::Expr b) const;
+  // A comparison of i64 values a and b, where it is the same at every point; nothing for other ops, and where a value may have wrapped.
+  std::optional<bool> decide(ScalarOp op, sym::Expr a, sym::Expr b) const;
   // Digits, outermost first, if e counts through [0, size) exactly once as its variables run row-major.
   std::optional<std::vector<Digit>> mixed_radix(sym::Expr e, sym::Expr size) const;
   // Whether the variables in coords run through the index set `sizes` exactly once.
@@ -59,6 +64,7 @@ class Space {
     std::vector<Term> terms;
     sym::Expr rest;
   };
+  double magnitude(sym::Expr e) const;  // a bound of |e|, taken as fits_i64 says
   bool is_index(sym::Expr e) const;
   Linear linear(sym::Expr e) const;
   std::optional<sym::Expr> extreme(sym::Expr e, bool upper) const;

@@ -205,19 +205,14 @@ std::optional<ScalarOrExpr> IndexPropagation::applied(ScalarOp op, const std::ve
     e.push_back(*one);
   }
   if (op == ScalarOp::Identity || (op == ScalarOp::Cast && dtype == DType::I64)) return operands[0];
-  if (op == ScalarOp::Neg) return normal(-e[0]);
-  if (op == ScalarOp::Add) return normal(space_.simplify(e[0] + e[1]));
-  if (op == ScalarOp::Sub) return normal(space_.simplify(e[0] - e[1]));
-  if (op == ScalarOp::Mul) return normal(space_.simplify(e[0] * e[1]));
-  if (dtype != DType::Bool) return std::nullopt;
-  if (const auto order = space_.decide_order(op, e[0], e.back())) return truth(*order);
-  if (op != ScalarOp::Eq && op != ScalarOp::Ne) return std::nullopt;
-  if (space_.equal(e[0], e[1])) return truth(op == ScalarOp::Eq);
-  const bool apart = space_.at_least(e[0] - 1, e[1]) || space_.at_least(e[1] - 1, e[0]);
-  return apart ? std::optional<ScalarOrExpr>(truth(op == ScalarOp::Ne)) : std::nullopt;
+  if (op == ScalarOp::Neg && space_.fits_i64(e[0])) return normal(-e[0]);
+  if (const auto value = space_.apply(op, e[0], e.back())) return normal(space_.simplify(*value));
+  const auto decided = dtype == DType::Bool ? space_.decide(op, e[0], e.back()) : std::nullopt;
+  return decided ? std::optional<ScalarOrExpr>(truth(*decided)) : std::nullopt;
 }
 
 std::optional<Element> IndexPropagation::compared(ScalarOp op, Expr a, Expr b) {
+  if (!space_.fits_i64(a) || !space_.fits_i64(b)) return std::nullopt;
   if (op == ScalarOp::Le) return Element{truth(true), {{a, b}}, truth(false)};
   if (op == ScalarOp::Lt) return Element{truth(true), {{a + 1, b}}, truth(false)};
   if (op == ScalarOp::Ge) return Element{truth(true), {{b, a}}, truth(false)};

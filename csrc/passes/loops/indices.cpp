@@ -31,8 +31,6 @@ class IndexFolder {
   loops::Region take() { return std::move(result_); }
 
  private:
-  const Stmt& now(StmtId old) const { return result_.body[renaming_.statements[old.index()]]; }
-
   // The value of an i64 statement as an expression, where it is one without data.
   std::optional<sym::Expr> expression_of(StmtId id) const {
     const Stmt& stmt = result_.body[id];
@@ -80,14 +78,11 @@ class IndexFolder {
     if (apply.operands.size() != 2) return {};
     auto a = expression_of(apply.operands[0]), b = expression_of(apply.operands[1]);
     if (!a || !b) return {};
-    if (auto truth = builder_.space().decide_order(apply.op, *a, *b)) {
+    if (auto truth = builder_.space().decide(apply.op, *a, *b)) {
       changed_ = true;
       return builder_.emit({loops::Constant{Scalar::from_integer(DType::Bool, *truth)}, DType::Bool, {}, {}});
     }
-    std::optional<sym::Expr> value;
-    if (apply.op == ScalarOp::Add) value = *a + *b;
-    if (apply.op == ScalarOp::Sub) value = *a - *b;
-    if (apply.op == ScalarOp::Mul) value = *a * *b;
+    const auto value = builder_.space().apply(apply.op, *a, *b);
     if (!value) return {};
     changed_ = true;
     return builder_.emit({loops::Index{loops::expand(*value)}, DType::I64, {}, {}});

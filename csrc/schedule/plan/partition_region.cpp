@@ -33,13 +33,6 @@ bool compares(ScalarOp op) {
          op == ScalarOp::Ne;
 }
 
-std::optional<bool> decide(ScalarOp op, Expr a, Expr b, const loops::Space& space) {
-  if (op != ScalarOp::Eq && op != ScalarOp::Ne) return space.decide_order(op, a, b);
-  if (space.equal(a, b)) return op == ScalarOp::Eq;
-  if (space.at_least(a - 1, b) || space.at_least(b - 1, a)) return op == ScalarOp::Ne;
-  return std::nullopt;
-}
-
 // Rebuilds what the store needs, backwards from the store.
 class Cutter {
  public:
@@ -126,7 +119,7 @@ class Cutter {
     const auto a = expression_of(from_, apply->operands[0]), b = expression_of(from_, apply->operands[1]);
     if (!a || !b) return std::nullopt;
     const auto here = [&](Expr e) { return builder_.space().simplify(loops::replace(e, renaming_.expressions)); };
-    return decide(apply->op, here(*a), here(*b), builder_.space());
+    return builder_.space().decide(apply->op, here(*a), here(*b));
   }
 
   const Region& from_;

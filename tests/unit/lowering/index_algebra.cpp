@@ -100,3 +100,17 @@ TEST_CASE("exact quotients", "[index]") {
   CHECK_FALSE(loops::exact_quotient(e("7"), e("2")));
   CHECK_FALSE(loops::exact_quotient(e("7"), e("0")));
 }
+
+TEST_CASE("comparisons are decided where no value wraps", "[index]") {
+  Fixture f;
+  CHECK(f.space.decide(ScalarOp::Lt, e("64*h + d"), 768) == true);
+  CHECK(f.space.decide(ScalarOp::Ge, e("i*s1 + j"), e("s0*s1")) == false);
+  CHECK(f.space.decide(ScalarOp::Ne, e("h"), 20) == true);
+  CHECK(f.space.decide(ScalarOp::Eq, e("h + 1"), e("1 + h")) == true);
+  CHECK_FALSE(f.space.decide(ScalarOp::Lt, e("h"), 5).has_value());
+  CHECK_FALSE(f.space.decide(ScalarOp::Ge, e("1152921504606846976*h"), 0).has_value());
+  CHECK_FALSE(f.space.decide(ScalarOp::Ge, e("i*i*i*i"), 0).has_value());
+  CHECK_FALSE(f.space.apply(ScalarOp::Mul, e("4611686018427387000*i"), 4096).has_value());
+  CHECK_FALSE(f.space.apply(ScalarOp::Add, e("4611686018427387000*h"), e("h")).has_value());
+  CHECK(f.space.apply(ScalarOp::Mul, e("i"), e("s1")) == e("i*s1"));
+}
