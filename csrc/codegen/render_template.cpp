@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <cassert>
 #include <map>
-#include <mutex>
 #include <vector>
 
 #include "codegen/templates.h"
 #include "support/error.h"
+#include "support/fork_locks.h"
 
 namespace cxxinductor::codegen {
 namespace {
@@ -204,11 +204,13 @@ std::string render_template(const Template& source, const Values& values, const 
   return indent_lines(std::move(renderer).take());
 }
 
-// Of the embedded text; all kernels of a family share it. Never freed: threads may compile while the process ends.
+using ParsedTemplates = std::map<std::string, Template, std::less<>>;
+constinit MadeOnce<ParsedTemplates, ForkLock::Tables> parsed_templates;
+
+// Of the embedded text; all kernels of a family share it.
 const Template& template_of_file(std::string_view name) {
-  static std::mutex mutex;
-  static auto& parsed = *new std::map<std::string, Template, std::less<>>;
-  const std::lock_guard lock(mutex);
+  ParsedTemplates& parsed = parsed_templates.get([] { return ParsedTemplates(); });
+  const ForkGuard guard(ForkLock::Leaf);
   const auto found = parsed.find(name);
   return found != parsed.end() ? found->second : parsed.try_emplace(std::string(name), template_text(name), name).first->second;
 }
