@@ -205,7 +205,7 @@ std::string render_template(const Template& source, const Values& values, const 
 }
 
 using ParsedTemplates = std::map<std::string, Template, std::less<>>;
-constinit MadeOnce<ParsedTemplates, ForkLock::Tables> parsed_templates;
+constinit MadeOnce<ParsedTemplates, ForkLock::Leaf> parsed_templates;
 
 // Of the embedded text; all kernels of a family share it.
 const Template& template_of_file(std::string_view name) {
