@@ -122,12 +122,14 @@ StmtId BodyBuilder::emit(Stmt stmt) {
   return id;
 }
 
-std::optional<sym::Expr> BodyBuilder::position_of(StmtId now) const {
-  const Stmt& stmt = region_.body[now];
-  if (checked_.contains(now)) return std::nullopt;
+std::optional<sym::Expr> expression_of(const Stmt& stmt) {
   if (const auto* index = stmt.as<Index>()) return depends_on_data(index->value) ? std::nullopt : std::optional(index->value);
   const auto* constant = stmt.as<Constant>();
   return constant && stmt.dtype == DType::I64 ? std::optional(sym::Expr(constant->value.integer())) : std::nullopt;
+}
+
+std::optional<sym::Expr> BodyBuilder::position_of(StmtId now) const {
+  return checked_.contains(now) ? std::nullopt : expression_of(region_.body[now]);
 }
 
 sym::Expr BodyBuilder::with_positions(sym::Expr e) const {

@@ -24,6 +24,9 @@ Renaming identity_renaming(const Region& region);
 
 // Appends to a region whose variables are set. Equal statements are emitted once; `dtype` of a statement is kept, its
 // `vars` are computed.
+// The value of a statement as an expression of sizes and positions, where it is one without data.
+std::optional<sym::Expr> expression_of(const Stmt& stmt);
+
 class BodyBuilder {
  public:
   BodyBuilder(Region& region, const sym::Assumptions& assumptions);
@@ -38,8 +41,7 @@ class BodyBuilder {
   // those along which a broadcast repeats its operand.
   StmtId spread(StmtId operand, VarSet over, OriginId origin);
   VarSet vars_of_expr(sym::Expr e) const;
-  // The number without data that a statement is. Renamed expressions have it in the place of the statement; but they name one that is checked, on
-  // whose check the access depends.
+  // expression_of a statement, which renamed expressions have in its place. None where it is checked: they name it, since the access depends on the check.
   std::optional<sym::Expr> position_of(StmtId now) const;
 
  private:

@@ -31,8 +31,8 @@ class IndexFolder {
   loops::Region take() { return std::move(result_); }
 
  private:
-  // The value of an i64 statement as an expression, where it is one without data.
-  std::optional<sym::Expr> expression_of(StmtId id) const {
+  // The value of an i64 statement as an expression, of data too.
+  std::optional<sym::Expr> value_of(StmtId id) const {
     const Stmt& stmt = result_.body[id];
     if (const auto* index = stmt.as<loops::Index>()) return index->value;
     const auto* constant = stmt.as<loops::Constant>();
@@ -55,7 +55,7 @@ class IndexFolder {
     changed_ = changed_ || names_position(region_.body[old]);
     Stmt stmt = builder_.renamed(region_.body[old], renaming_);
     if (const auto* check = stmt.as<loops::Check>())
-      if (auto index = expression_of(check->index); index && builder_.space().in_range(*index, check->bound)) {
+      if (auto index = value_of(check->index); index && builder_.space().in_range(*index, check->bound)) {
         changed_ = true;
         return;
       }
@@ -76,7 +76,7 @@ class IndexFolder {
       return apply.operands[condition->value.truth() ? 1 : 2];
     }
     if (apply.operands.size() != 2) return {};
-    auto a = expression_of(apply.operands[0]), b = expression_of(apply.operands[1]);
+    auto a = value_of(apply.operands[0]), b = value_of(apply.operands[1]);
     if (!a || !b) return {};
     if (auto truth = builder_.space().decide(apply.op, *a, *b)) {
       changed_ = true;

@@ -19,15 +19,6 @@ using sym::Expr;
 
 constexpr size_t most_boundaries = 256;
 
-// The value of an integer statement without data.
-std::optional<Expr> expression_of(const Region& region, StmtId id) {
-  const Stmt& stmt = region.body[id];
-  if (const auto* constant = stmt.as<loops::Constant>(); constant && stmt.dtype == DType::I64)
-    return Expr(constant->value.integer());
-  const auto* index = stmt.as<loops::Index>();
-  return index && !loops::depends_on_data(index->value) ? std::optional(index->value) : std::nullopt;
-}
-
 bool compares(ScalarOp op) {
   return op == ScalarOp::Lt || op == ScalarOp::Le || op == ScalarOp::Gt || op == ScalarOp::Ge || op == ScalarOp::Eq ||
          op == ScalarOp::Ne;
@@ -116,7 +107,7 @@ class Cutter {
       return a && b ? std::optional(true) : std::nullopt;
     }
     if (!compares(apply->op)) return std::nullopt;
-    const auto a = expression_of(from_, apply->operands[0]), b = expression_of(from_, apply->operands[1]);
+    const auto a = expression_of(from_.body[apply->operands[0]]), b = expression_of(from_.body[apply->operands[1]]);
     if (!a || !b) return std::nullopt;
     const auto here = [&](Expr e) { return builder_.space().simplify(loops::replace(e, renaming_.expressions)); };
     return builder_.space().decide(apply->op, here(*a), here(*b));
@@ -148,7 +139,7 @@ std::vector<Expr> find_boundaries(const Region& region, VarId var, const sym::As
   for (const Stmt& stmt : region.body) {
     const auto* apply = stmt.as<Apply>();
     if (!apply || !compares(apply->op) || boundaries.size() > most_boundaries) continue;
-    const auto a = expression_of(region, apply->operands[0]), b = expression_of(region, apply->operands[1]);
+    const auto a = expression_of(region.body[apply->operands[0]]), b = expression_of(region.body[apply->operands[1]]);
     if (!a || !b) continue;
     Expr step, rest;
     const Expr difference = loops::expand(*a - *b);
