@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "ir/loops/region_text.h"
 #include "ir/loops/stmt_properties.h"
@@ -220,26 +221,26 @@ class RegionVerifier {
   void check_hazards() {
     const std::vector<Access> all = accesses(region_);
     std::map<BufferId, const Access*> stores;  // the first of each buffer
-    for (const Access& access : all)
-      if (access.store) stores.try_emplace(access.buffer, &access);
+    std::set<BufferId> loaded;
+    for (const Access& access : all) {
+      if (access.store)
+        stores.try_emplace(access.buffer, &access);
+      else
+        loaded.insert(access.buffer);
+    }
     for (const Access& access : all) {
       const auto found = stores.find(access.buffer);
       if (found == stores.end() || &access == found->second) continue;
       const Access& store = *found->second;
       const std::string& name = context_.buffers[access.buffer.index()].name;
-      const bool loaded = std::ranges::any_of(all, [&](const Access& other) { return other.buffer == access.buffer && !other.store; });
-      if (loaded && *access.coords != *store.coords)
+      if (loaded.contains(access.buffer) && *access.coords != *store.coords)
         report("L6", where(access.stmt), "{} @{} at {}: expected {}, where %{} stores it, or the load in an earlier region",
-               access.store ? "stores" : "loads", name, coords_text(access), coords_text(store), store.stmt.index());
+               access.store ? "stores" : "loads", name, print_expr_list(*access.coords, print_expr), print_expr_list(*store.coords, print_expr),
+               store.stmt.index());
       else if (!access.store && access.stmt > store.stmt)
         report("L6", where(access.stmt), "loads @{} after %{} stored it: expected a load before, or a use of the stored %{}", name, store.stmt.index(),
                stmt(store.stmt).as<Store>()->value.index());
     }
-  }
-  static std::string coords_text(const Access& access) {
-    std::vector<std::string> texts;
-    for (sym::Expr e : *access.coords) texts.push_back(print_expr(e));
-    return fmt::format("[{}]", fmt::join(texts, ", "));
   }
 
   const Region& region_;
