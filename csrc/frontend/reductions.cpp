@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "frontend/accumulate.h"
 #include "frontend/aten_table.h"
@@ -138,7 +139,7 @@ Results import_truth(CallContext& context, Reduction reduction, bool has_dims) {
 }
 
 // Of no elements the mean is 0 / 0; Welford's is the 0 that it starts with.
-ValueId mean_of_possibly_none(CallContext& context, ValueId mean, sym::Expr count) {
+ValueId nan_if_empty(CallContext& context, ValueId mean, sym::Expr count) {
   graph::Builder& build = context.build;
   if (sym::bounds(count, build.graph().assumptions).low > 0) return mean;
   const DType compute = context.dtype(mean);
@@ -171,7 +172,7 @@ Results import_variance(CallContext& context, bool deviation, bool with_mean) {
   ValueId variance = build.elementwise(ScalarOp::Div, {found.m2, divisor});
   if (deviation) variance = build.elementwise(ScalarOp::Sqrt, {variance});
   std::vector<ValueId> results{build.cast(variance, dtype)};
-  if (with_mean) results.push_back(build.cast(mean_of_possibly_none(context, found.mean, count), dtype));
+  if (with_mean) results.push_back(build.cast(nan_if_empty(context, found.mean, count), dtype));
   return results;
 }
 

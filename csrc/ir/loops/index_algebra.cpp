@@ -9,6 +9,8 @@
 namespace cxxinductor::loops {
 namespace {
 
+constexpr double most_positions = 1LL << 40;  // see fits_i64
+
 sym::Expr rebuild(sym::Expr e, const std::vector<sym::Expr>& operands) {
   switch (e.kind()) {
     case sym::Kind::Constant:
@@ -211,12 +213,6 @@ bool Space::at_least(sym::Expr a, sym::Expr b) const {
   auto low = extreme(a - b, false);
   return low && sym::bounds(*low, *assumptions_).low >= 0;
 }
-
-namespace {
-
-constexpr double most_positions = 1LL << 40;
-
-}  // namespace
 
 double Space::magnitude(sym::Expr e) const {
   if (e.is_constant()) return std::abs(static_cast<double>(e.constant()));

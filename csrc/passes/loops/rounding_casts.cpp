@@ -6,9 +6,9 @@
 #include <optional>
 
 #include "ir/device_types.h"
+#include "ir/loops/stmt_traits.h"
 #include "ir/plan/matmul.h"
 #include "passes/loops/passes.h"
-#include "ir/loops/stmt_traits.h"
 
 namespace cxxinductor::passes {
 namespace {

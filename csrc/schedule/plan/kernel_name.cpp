@@ -1,10 +1,11 @@
 #include "schedule/plan/kernel_name.h"
-#include "ir/loops/stmt_properties.h"
 
 #include <algorithm>
 #include <cctype>
 #include <string_view>
 #include <vector>
+
+#include "ir/loops/stmt_properties.h"
 
 namespace cxxinductor::schedule {
 namespace {
