@@ -1,6 +1,8 @@
 """Pages name files that exist."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -59,6 +61,16 @@ def test_an_example_that_is_no_longer_the_code_is_found(sources):
     gone = "from_the_tree"  # in two parts, or this file would have it
     examples = list(examples_of(f"```cpp\nint gone_{gone}();\n  ...\n```\n```diff\n-old\n+struct Columns {{\n```\n"))
     assert [example in sources for example in examples] == [False, True]
+
+
+def test_a_new_statement_needs_as_many_files_as_pages_say():
+    """Those that tools/count_structure.py counts, and one that makes the statement."""
+    counted = subprocess.run([sys.executable, ROOT / "tools/count_structure.py"], capture_output=True, text=True, check=True).stdout
+    (every, scan) = (int(re.search(rf"^files that {words}[^\n]*: (\d+)$", counted, re.MULTILINE)[1]) for words in ("name every statement", "a scan needs"))
+    assert f"kind needs {every + 1} files, a scan along rows {scan + 1}" in " ".join((ROOT / "ARCHITECTURE.md").read_text().split())
+    page = (ROOT / "docs/howto/loops_statement.md").read_text()
+    numbers = {11: "eleven"}
+    assert f"A scan needs these {scan + 1} files" in page and f"need the first {numbers[every + 1]}" in page
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
