@@ -9,7 +9,7 @@ import timm
 import torch
 import torch.nn.functional as F
 import transformers as tf
-from models import geomean_vs_inductor, own_kernels, versus_inductor
+from models import add_device_work, geomean_vs_inductor, versus_inductor
 from timing import add_no_inductor, argument_parser, chosen_backends, interleaved, parse_for_cuda, save
 
 import cxxinductor
@@ -82,7 +82,7 @@ def measure(name, backends):
     row["milliseconds"] = interleaved(steps, repeats=10, warmup=3)
     row["peak_megabytes"] = {k: peak_megabytes(step) for k, step in steps.items()}
     row["loss"] = {k: step().item() for k, step in steps.items()}
-    row["own_kernels"] = {k: own_kernels(steps[k]) for k in backends}
+    add_device_work(row, steps)
     return row
 
 
@@ -101,7 +101,7 @@ def main():
             print(f"{name}: FAILED {str(error)[:500]}", flush=True)
             continue
         t, m = row["milliseconds"], row["peak_megabytes"]
-        print(f"{name:<18} " + "  ".join(f"{k} {t[k]:.2f} ms {m[k]:.0f} MB" for k in t) + versus_inductor(t) + f"; own kernels {row['own_kernels']}; first call {row['first_call_seconds']}; loss {row['loss']}; {row['counters']}", flush=True)
+        print(f"{name:<18} " + "  ".join(f"{k} {t[k]:.2f} ms {m[k]:.0f} MB" for k in t) + versus_inductor(t) + f"; own kernels {row['own_kernels']}; on the device {', '.join(f'{k} {ms:.2f} ms' for k, ms in row['device_milliseconds'].items())}; first call {row['first_call_seconds']}; loss {row['loss']}; {row['counters']}", flush=True)
     save("training", {"rows": rows, **geomean_vs_inductor(rows)}, args.out)
 
 
