@@ -94,8 +94,8 @@ void add_ops(TextWriter& page) {
   page.line("| op | operands | T | result | traits | meaning | ATen |");
   page.line("|---|---|---|---|---|---|---|");
   for (const ScalarOpInfo& row : scalar_ops()) {
-    page.line("| `{}` | {} | {} | {} | {} | {} | {} |", row.name, row.arity, types_text(row.types), rule_text(row.rule),
-              traits_text(row.traits), cell(row.doc), words_as_code(row.aten));
+    page.line("| `{}` | {} | {} | {} | {} | {} | {} |", row.name, row.arity, types_text(row.types), rule_text(row.rule), traits_text(row.traits), cell(row.doc),
+              words_as_code(row.aten));
   }
 }
 
@@ -125,9 +125,7 @@ void add_dtypes(TextWriter& page) {
 #include "ir/dtypes.def"
 #undef DTYPE
   };
-  for (DType dtype : all)
-    page.line("| `{}` | {} | `{}` | {} |", to_string(dtype), byte_size(dtype), to_string(compute_type(dtype)),
-              cell(info(dtype).doc));
+  for (DType dtype : all) page.line("| `{}` | {} | `{}` | {} |", to_string(dtype), byte_size(dtype), to_string(compute_type(dtype)), cell(info(dtype).doc));
 }
 
 // By operator: "aten::add: Scalar, Tensor".
@@ -140,9 +138,7 @@ void add_overloads(TextWriter& page) {
   }
   page.line("");
   page.line("## What the front-end imports");
-  page.line(
-      "{} overloads of {} operators are read as they stand and are not decomposed before. Others are decomposed by",
-      overloads.size(), by_op.size());
+  page.line("{} overloads of {} operators are read as they stand and are not decomposed before. Others are decomposed by", overloads.size(), by_op.size());
   page.line("AOTAutograd where it knows how, else they run through ATen as extern calls.");
   page.line("");
   page.line("| operator | overloads |");
@@ -217,8 +213,7 @@ std::string read(const std::string& path) {
 
 int run(const std::string& folder, bool write) {
   int stale = 0;
-  for (const auto& [name, text] :
-       std::map<std::string, std::string>{{"ops.md", ops_page()}, {"options.md", options_page()}}) {
+  for (const auto& [name, text] : std::map<std::string, std::string>{{"ops.md", ops_page()}, {"options.md", options_page()}}) {
     const std::string path = folder + "/" + name;
     if (write) {
       std::ofstream file(path);

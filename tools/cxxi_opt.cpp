@@ -66,10 +66,12 @@ int main(int argc, char** argv) {
   for (const driver::Stage& stage : driver::stage_table()) names.push_back(stage.name);
   auto* from = app.add_option("--from", arguments.from, "the first stage to run (default: the first that takes the text's form)");
   auto* to = app.add_option("--to", arguments.to, fmt::format("the last stage to run (default: {}): {}", arguments.to, fmt::join(names, ", ")));
-  app.add_option("--run", arguments.run, "steps of a golden file in place of stages, joined by '|': those of tools/text_pipeline.h")->excludes(from)->excludes(to);
-  app.add_option("--dump-after", arguments.dump_after, "prints the form after this stage to stderr, or after each (all); may be repeated")->allow_extra_args(false);
-  auto* target = app.add_option("--target", arguments.target,
-                                "cuda, cpu or several devices with commas between (default: where the text's tensors are)");
+  app.add_option("--run", arguments.run, "steps of a golden file in place of stages, joined by '|': those of tools/text_pipeline.h")
+      ->excludes(from)
+      ->excludes(to);
+  app.add_option("--dump-after", arguments.dump_after, "prints the form after this stage to stderr, or after each (all); may be repeated")
+      ->allow_extra_args(false);
+  auto* target = app.add_option("--target", arguments.target, "cuda, cpu or several devices with commas between (default: where the text's tensors are)");
   app.add_option("--arch", arguments.arch, "sm_80, sm_90a; x86-64-v3, x86-64-v4")->needs(target);
   app.add_option("--option", arguments.options, "name=value, as in torch.compile(options=...); may be repeated")->allow_extra_args(false);
   CLI11_PARSE(app, argc, argv);

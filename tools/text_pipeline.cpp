@@ -58,8 +58,7 @@ bool split_gradients(PipelineState& state) {
 
 // The calls, and what explain() says of them.
 bool join_collectives(PipelineState& state) {
-  const model::CallGraph joined =
-      model::join_collectives(calls_of(state), schemas_of_aten(), state.inputs.options.collective_bucket_bytes, false);
+  const model::CallGraph joined = model::join_collectives(calls_of(state), schemas_of_aten(), state.inputs.options.collective_bucket_bytes, false);
   require_valid("calls with joined collectives", model::verify(joined));
   std::string text = model::print(joined);
   for (const std::string& note : joined.collective_notes) text += "; " + note + "\n";
@@ -70,13 +69,11 @@ bool join_collectives(PipelineState& state) {
 // Rewrites of calls, which the outer layers run before the pipeline, in the order that suits their caller.
 constexpr Stage call_stages[] = {
     {"functionalize", "calls that write to calls that return", FormKind::Calls, FormKind::Calls, functionalize},
-    {"decompose", "ops that the importer does not read to ops that it does", FormKind::Calls, FormKind::Calls,
-     decompose<model::Fragments::Decompositions>},
+    {"decompose", "ops that the importer does not read to ops that it does", FormKind::Calls, FormKind::Calls, decompose<model::Fragments::Decompositions>},
     {"recompute_forms", "softmaxes and pools to what a backward pass keeps less of", FormKind::Calls, FormKind::Calls,
      decompose<model::Fragments::RecomputeForms>},
     {"split_gradients", "a function and its gradients to the texts of two graphs", FormKind::Calls, FormKind::Text, split_gradients},
-    {"join_collectives", "small collectives to fewer, larger ones, and notes on what was joined", FormKind::Calls, FormKind::Text,
-     join_collectives},
+    {"join_collectives", "small collectives to fewer, larger ones, and notes on what was joined", FormKind::Calls, FormKind::Text, join_collectives},
 };
 
 // What the emitters will print of each kernel.
@@ -133,8 +130,7 @@ std::vector<std::string> parse_steps(std::string_view text) {
     const size_t end = std::min(text.find('|', at), text.size());
     steps.push_back(trimmed(text.substr(at, end - at)));
     at = end + 1;
-    if (std::ranges::find(known, steps.back()) == known.end())
-      throw_user_error("unknown step '{}'; known: {}", steps.back(), fmt::join(known, ", "));
+    if (std::ranges::find(known, steps.back()) == known.end()) throw_user_error("unknown step '{}'; known: {}", steps.back(), fmt::join(known, ", "));
   }
   return steps;
 }
@@ -200,8 +196,10 @@ std::string run_text(std::string_view ir_text, const TextRun& run) {
   const std::vector<std::string>& steps = run.steps;
   if (steps.size() == 1 && steps[0] == plan_stages[0].name && driver::kind_of(state.form) != FormKind::Plan)
     driver::run_stages(stages_up_to("fit-memory", driver::kind_of(state.form)), state);
-  if (steps.size() == 1) driver::run_stages(stages_up_to(steps[0], driver::kind_of(state.form)), state);
-  else for (const std::string& step : steps) driver::run_stages(stages_of(step, driver::kind_of(state.form)), state);
+  if (steps.size() == 1)
+    driver::run_stages(stages_up_to(steps[0], driver::kind_of(state.form)), state);
+  else
+    for (const std::string& step : steps) driver::run_stages(stages_of(step, driver::kind_of(state.form)), state);
   return driver::print(state.form);
 }
 

@@ -168,9 +168,7 @@ void run(const cxxinductor_model* model, const cxxinductor_value* inputs, size_t
   made.complete = true;
 }
 
-cxxinductor_model* make_handle(Model model) {
-  return new cxxinductor_model{model, model.input_types(), model.output_types(), model.weight_names()};
-}
+cxxinductor_model* make_handle(Model model) { return new cxxinductor_model{model, model.input_types(), model.output_types(), model.weight_names()}; }
 
 Options given_options(const cxxinductor_options* options) { return options ? options->options : Options(); }
 

@@ -10,9 +10,7 @@
 namespace cxxinductor {
 namespace {
 
-std::vector<c10::IValue> to_ivalues(Tensors tensors) {
-  return {std::make_move_iterator(tensors.begin()), std::make_move_iterator(tensors.end())};
-}
+std::vector<c10::IValue> to_ivalues(Tensors tensors) { return {std::make_move_iterator(tensors.begin()), std::make_move_iterator(tensors.end())}; }
 
 Tensors to_tensors(const std::vector<c10::IValue>& values) {
   Tensors tensors;
@@ -25,9 +23,9 @@ Tensors to_tensors(const std::vector<c10::IValue>& values) {
 class Function::Impl {
  public:
   Impl(std::function<Tensors(Tensors)> function, const Options& options)
-      : compiled_("function",
-                  [function = std::move(function)](const std::vector<c10::IValue>& arguments) { return to_ivalues(function(to_tensors(arguments))); },
-                  options) {}
+      : compiled_(
+            "function", [function = std::move(function)](const std::vector<c10::IValue>& arguments) { return to_ivalues(function(to_tensors(arguments))); },
+            options) {}
   torch_bridge::CompiledFunction compiled_;
 };
 

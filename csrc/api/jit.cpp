@@ -41,8 +41,7 @@ std::vector<std::string> entry_points(const Module& module) {
   for (const torch::jit::Method& method : module.get_methods()) {
     const std::shared_ptr<torch::jit::Graph> graph = method.graph();
     for (const auto& use : graph->inputs().at(0)->uses())
-      if (use.user->kind() == torch::jit::prim::CallMethod && use.offset == 0)
-        called.insert(use.user->s(c10::attr::name));
+      if (use.user->kind() == torch::jit::prim::CallMethod && use.offset == 0) called.insert(use.user->s(c10::attr::name));
   }
   for (const torch::jit::Method& method : module.get_methods())
     if (!called.contains(method.name()) || method.name() == "forward") names.push_back(method.name());

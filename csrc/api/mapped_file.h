@@ -14,7 +14,7 @@ struct Bytes {
   std::span<std::byte> span;
 };
 
-Bytes map_file(const std::string& path);  // privately; UserError when it cannot be read
+Bytes map_file(const std::string& path);          // privately; UserError when it cannot be read
 Bytes copy_bytes(const void* data, size_t size);  // aligned as PyTorch aligns weights
 
 }  // namespace cxxinductor::api

@@ -1,10 +1,9 @@
-#include <unistd.h>
-
 #include <ATen/autocast_mode.h>
 #include <ATen/core/grad_mode.h>
 #include <c10/util/Exception.h>
 #include <cxxinductor/package.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -64,8 +63,7 @@ void require_plain(const std::string& name, const at::Tensor& tensor) {
 
 class Model::Impl {
  public:
-  explicit Impl(api::ModelSource source)
-      : program_(std::move(source.program)), options_(source.options), weights_(api::make_weights(program_, source.bytes)) {
+  explicit Impl(api::ModelSource source) : program_(std::move(source.program)), options_(source.options), weights_(api::make_weights(program_, source.bytes)) {
     const readers::Program& program = program_;
     for (size_t w = 0; w < program.weights.size(); ++w) names_.emplace(program.weights[w].name, weights_[w]);
     inputs_.resize(program.calls.inputs.size());
@@ -86,8 +84,7 @@ class Model::Impl {
   }
 
   std::vector<c10::IValue> run(std::vector<c10::IValue> given) const {
-    if (given.size() != leaves_.size())
-      throw_user_error("expected {} inputs ({}), found {}", leaves_.size(), fmt::join(input_types(), "; "), given.size());
+    if (given.size() != leaves_.size()) throw_user_error("expected {} inputs ({}), found {}", leaves_.size(), fmt::join(input_types(), "; "), given.size());
     // Results carry no gradients, and the dtypes of calls are those of the export.
     const at::NoGradGuard no_gradients;
     const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
@@ -96,14 +93,12 @@ class Model::Impl {
       const Leaf& leaf = leaves_[i];
       if (!leaf.input) {
         if (!is_same_literal(given[i], leaf.literal))
-          throw_user_error("input '{}': expected {}, which the model was exported for, found {}", leaf.name,
-                           c10::str(leaf.literal), c10::str(given[i]));
+          throw_user_error("input '{}': expected {}, which the model was exported for, found {}", leaf.name, c10::str(leaf.literal), c10::str(given[i]));
         continue;
       }
       if (given[i].isTensor()) given[i] = laid_out(leaf, given[i].toTensor());
       if (given[i].isTensor() != leaf.is_tensor || !(given[i].isTensor() || given[i].isInt()))
-        throw_user_error("input '{}': expected {}, found {}", leaf.name, leaf.is_tensor ? "a tensor" : "an integer",
-                         given[i].tagKind());
+        throw_user_error("input '{}': expected {}, found {}", leaf.name, leaf.is_tensor ? "a tensor" : "an integer", given[i].tagKind());
       inputs[*leaf.input] = std::move(given[i]);
     }
     begin_compile();
@@ -240,8 +235,7 @@ class Model::Impl {
       }
     }
     compiles_in_background_ = !options_.wait;
-    return options_.wait ? torch_bridge::FileModel::compile(program_.calls, options_)
-                         : torch_bridge::FileModel::uncompiled(program_.calls, options_);
+    return options_.wait ? torch_bridge::FileModel::compile(program_.calls, options_) : torch_bridge::FileModel::uncompiled(program_.calls, options_);
   }
 
   // In the background, where calls do not wait for it.
@@ -281,9 +275,9 @@ class Model::Impl {
   std::vector<Result> outputs_;
   bool compiles_in_background_ = false;
   std::shared_ptr<const torch_bridge::FileModel> first_;
-  mutable std::shared_ptr<const torch_bridge::FileModel> compiled_;  // by the background's thread
+  mutable std::shared_ptr<const torch_bridge::FileModel> compiled_;      // by the background's thread
   mutable std::atomic<const torch_bridge::FileModel*> graph_ = nullptr;  // the one that calls run
-  mutable std::atomic<bool> has_begun_ = false;  // the background's thread, or it is to
+  mutable std::atomic<bool> has_begun_ = false;                          // the background's thread, or it is to
   const ForkChildHook in_child_{[this] {
     if (!compiled_) has_begun_ = false;  // that thread is not there
   }};
@@ -307,8 +301,7 @@ std::vector<std::string> Model::weight_names() const {
 
 at::Tensor Model::weight(const std::string& name) const {
   const auto found = impl_->weights().find(name);
-  if (found == impl_->weights().end())
-    throw_user_error("the model has no weight '{}'; it has: {}", name, fmt::join(weight_names(), ", "));
+  if (found == impl_->weights().end()) throw_user_error("the model has no weight '{}'; it has: {}", name, fmt::join(weight_names(), ", "));
   return found->second;
 }
 
@@ -325,12 +318,8 @@ Options options_from_environment() {
 }
 
 Model load(const std::string& path, const Options& options) { return ModelMaker::make(api::read_model(path, options)); }
-Model load(const void* bytes, size_t size, const Options& options) {
-  return ModelMaker::make(api::read_model(api::copy_bytes(bytes, size), "", options));
-}
+Model load(const void* bytes, size_t size, const Options& options) { return ModelMaker::make(api::read_model(api::copy_bytes(bytes, size), "", options)); }
 
-void package(const Model& model, const std::string& path, const PackageOptions& package_options) {
-  ModelMaker::impl(model).package(path, package_options);
-}
+void package(const Model& model, const std::string& path, const PackageOptions& package_options) { ModelMaker::impl(model).package(path, package_options); }
 
 }  // namespace cxxinductor

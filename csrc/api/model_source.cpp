@@ -40,8 +40,7 @@ void parallel_for(size_t count, const std::function<void(size_t)>& work) {
 }
 
 Bytes map_weights(const package_file::WeightFile& expected, const std::string& folder) {
-  if (folder.empty())
-    throw_user_error("package: its weights are in the file '{}' beside it: load it by its path", readers::printable(expected.name));
+  if (folder.empty()) throw_user_error("package: its weights are in the file '{}' beside it: load it by its path", readers::printable(expected.name));
   const std::string path = join_path(folder, expected.name);
   Bytes file = map_file(path);
   if (file.span.size() != expected.size)

@@ -20,9 +20,9 @@ std::vector<at::Tensor> make_weights(const readers::Program& program, const Byte
     auto [storage, added] = storages.try_emplace({weight.byte_offset, device});
     if (added) {
       // Bytes: a storage may hold tensors of several dtypes.
-      const at::Tensor mapped =
-          at::from_blob(file.span.data() + weight.byte_offset, {static_cast<int64_t>(weight.byte_size)},
-                        [owner = file.owner](void*) {}, at::TensorOptions().dtype(at::kByte));
+      const at::Tensor mapped = at::from_blob(
+          file.span.data() + weight.byte_offset, {static_cast<int64_t>(weight.byte_size)}, [owner = file.owner](void*) {},
+          at::TensorOptions().dtype(at::kByte));
       storage->second = mapped.to(torch_bridge::to_torch(device));
     }
     at::Tensor tensor = at::empty({0}, storage->second.options().dtype(torch_bridge::to_torch(weight.dtype)));

@@ -98,9 +98,8 @@ void write_package(readers::Program program, const StorageOf& storage_of, const 
   contents.calls = model::print(program.calls);
   contents.weights = lay_out(program, storage_of);
   package_file::Manifest manifest{version(), {}, torch_bridge::shaping_options(options), std::nullopt, {}};
-  manifest.builds = torch_bridge::add_builds(contents.plans, devices, archs, "", [&](const Targets& targets) {
-    return torch_bridge::package_model(program.calls, targets, options);
-  });
+  manifest.builds = torch_bridge::add_builds(contents.plans, devices, archs, "",
+                                             [&](const Targets& targets) { return torch_bridge::package_model(program.calls, targets, options); });
   manifest.program = std::move(program);
   if (package_options.weights_beside && !contents.weights.empty()) manifest.weight_file = write_weights(path + ".weights", contents.weights);
   contents.manifest = package_file::print_manifest(manifest);

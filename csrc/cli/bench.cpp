@@ -1,4 +1,6 @@
 // The time of a call, compiled and op by op through ATen, measured in turns in one process.
+#include "cli/bench.h"
+
 #include <ATen/Parallel.h>
 #include <ATen/detail/CUDAHooksInterface.h>
 
@@ -7,7 +9,6 @@
 #include <functional>
 #include <iostream>
 
-#include "cli/bench.h"
 #include "cli/inputs.h"
 #include "cli/quiet.h"
 #include "ir/device_types.h"
@@ -29,8 +30,7 @@ std::string time_text(double seconds) {
 std::vector<int> gpus_of(const readers::Program& program) {
   std::vector<int> gpus;
   for (const model::CallValueInfo& value : program.calls.values)
-    if (value.kind == model::CallValueInfo::Kind::Tensor && has_streams(value.device) &&
-        std::find(gpus.begin(), gpus.end(), value.device.index) == gpus.end())
+    if (value.kind == model::CallValueInfo::Kind::Tensor && has_streams(value.device) && std::find(gpus.begin(), gpus.end(), value.device.index) == gpus.end())
       gpus.push_back(value.device.index);
   return gpus;
 }

@@ -17,13 +17,13 @@ struct Arguments {
   std::vector<std::string> sizes;    // "symbol=value", for random inputs
   bool random = false;               // random inputs even where the model has sample inputs
   int64_t seed = 0;
-  std::string outputs;               // where run writes its results; "": a summary alone
-  std::optional<double> tolerance;   // of verify; none: by dtype
-  int64_t samples = 30;              // of bench
-  std::string package;               // what compile writes
-  std::vector<std::string> archs;    // that it compiles for; none: the machine's
-  std::string weights = "inside";    // or "beside"
-  std::string signing_key;           // a file; "": not signed
+  std::string outputs;              // where run writes its results; "": a summary alone
+  std::optional<double> tolerance;  // of verify; none: by dtype
+  int64_t samples = 30;             // of bench
+  std::string package;              // what compile writes
+  std::vector<std::string> archs;   // that it compiles for; none: the machine's
+  std::string weights = "inside";   // or "beside"
+  std::string signing_key;          // a file; "": not signed
 };
 
 // Exit statuses.

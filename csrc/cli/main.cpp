@@ -21,16 +21,19 @@ Options of the library are environment variables CXXINDUCTOR_NAME, or --option n
 
 Exit status: 0; 1 when verify finds a difference, or a call fails; 2 for wrong arguments, or a file that cannot be read.)";
 
-void add_model(CLI::App& command, Arguments& arguments) { command.add_option("file", arguments.file, "the model: a .pt2 file, a package, or a TorchScript file")->required(); }
+void add_model(CLI::App& command, Arguments& arguments) {
+  command.add_option("file", arguments.file, "the model: a .pt2 file, a package, or a TorchScript file")->required();
+}
 
 void add_options(CLI::App& command, Arguments& arguments, const char* names = "-o,--option") {
   command.add_option(names, arguments.options, "an option of the library, name=value; may be repeated")->type_size(1)->take_all();
 }
 
 void add_shapes(CLI::App& command, Arguments& arguments) {
-  command.add_option("--input", arguments.shapes,
-                     "an argument of a TorchScript model's forward, for each of them: a random tensor as \"f32[1, 3, 224, 224]\" or "
-                     "\"i64[2, 7] on cuda:0\", or a number, True, False, None as it is")
+  command
+      .add_option("--input", arguments.shapes,
+                  "an argument of a TorchScript model's forward, for each of them: a random tensor as \"f32[1, 3, 224, 224]\" or "
+                  "\"i64[2, 7] on cuda:0\", or a number, True, False, None as it is")
       ->type_size(1)
       ->take_all();
 }
@@ -38,14 +41,16 @@ void add_shapes(CLI::App& command, Arguments& arguments) {
 // Arguments that a TorchScript model is called with to be compiled.
 void add_example(CLI::App& command, Arguments& arguments) {
   add_shapes(command, arguments);
-  command.add_option("-i,--inputs", arguments.inputs, "in place of --input: files that torch.save wrote, with the arguments of a TorchScript model")->take_all();
+  command.add_option("-i,--inputs", arguments.inputs, "in place of --input: files that torch.save wrote, with the arguments of a TorchScript model")
+      ->take_all();
 }
 
 void add_inputs(CLI::App& command, Arguments& arguments) {
   add_shapes(command, arguments);
-  command.add_option("-i,--inputs", arguments.inputs,
-                     "files that torch.save wrote, each a tensor or a list of inputs in the order that `inspect` lists; default: the samples that "
-                     "the export put into the file, else random inputs that fit its signature")
+  command
+      .add_option("-i,--inputs", arguments.inputs,
+                  "files that torch.save wrote, each a tensor or a list of inputs in the order that `inspect` lists; default: the samples that "
+                  "the export put into the file, else random inputs that fit its signature")
       ->take_all();
   command.add_flag("--random", arguments.random, "random inputs: normal numbers, integers 0 and 1");
   command.add_option("--size", arguments.sizes, "the size of a symbol, name=value, for random inputs; may be repeated")->type_size(1)->take_all();
@@ -62,8 +67,7 @@ int run_command(int argc, char** argv) {
   CLI::App& compile = *app.add_subcommand("compile", "compile a model into a package: one file that loads without compiling");
   add_model(compile, arguments);
   compile.add_option("-o,--output", arguments.package, "the package")->required();
-  compile.add_option("--arch", arguments.archs,
-                     "compile for this GPU (sm_80, sm_90a) or CPU (x86-64-v3); may be repeated; default: what this machine has")
+  compile.add_option("--arch", arguments.archs, "compile for this GPU (sm_80, sm_90a) or CPU (x86-64-v3); may be repeated; default: what this machine has")
       ->type_size(1)
       ->take_all();
   compile.add_option("--weights", arguments.weights, "inside of the package, or beside it in a file of their own")
@@ -110,7 +114,8 @@ int run_command(int argc, char** argv) {
   }
   const bool script = cli::is_torchscript(arguments.file);
   if (!script && !arguments.shapes.empty()) throw_user_error("--input: expected a TorchScript file; of others the signature says which sizes inputs have");
-  if (!script && (compile || explain) && !arguments.inputs.empty()) throw_user_error("--inputs: expected a TorchScript file; others are compiled without inputs");
+  if (!script && (compile || explain) && !arguments.inputs.empty())
+    throw_user_error("--inputs: expected a TorchScript file; others are compiled without inputs");
   if (compile) return (script ? cli::torchscript::compile : cli::compile)(arguments);
   if (inspect) return (script ? cli::torchscript::inspect : cli::inspect)(arguments);
   if (explain) return (script ? cli::torchscript::explain : cli::explain)(arguments);
@@ -121,9 +126,7 @@ int run_command(int argc, char** argv) {
 
 }  // namespace
 
-int main(int argc, char** argv) try {
-  return run_command(argc, argv);
-} catch (const Error& error) {
+int main(int argc, char** argv) try { return run_command(argc, argv); } catch (const Error& error) {
   std::cerr << "cxxinductor: " << error.what() << "\n";
   const bool wrong = error.kind() == Error::Kind::User || error.kind() == Error::Kind::Unsupported;
   return wrong ? cli::wrong_use : cli::failure;

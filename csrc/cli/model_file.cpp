@@ -24,15 +24,12 @@ Options library_options(const Arguments& arguments) {
   return options;
 }
 
-std::string size_text(int64_t bytes) {
-  return bytes >= 10'000 ? fmt::format("{:.2f} MB", static_cast<double>(bytes) / 1e6) : fmt::format("{} bytes", bytes);
-}
+std::string size_text(int64_t bytes) { return bytes >= 10'000 ? fmt::format("{:.2f} MB", static_cast<double>(bytes) / 1e6) : fmt::format("{} bytes", bytes); }
 
 std::string value_text(const c10::IValue& value) {
   if (!value.isTensor()) return c10::str(value);
   const at::Tensor& tensor = value.toTensor();
-  return fmt::format("{}[{}] on {}", to_string(torch_bridge::from_torch(tensor.scalar_type())), fmt::join(tensor.sizes(), ", "),
-                     tensor.device().str());
+  return fmt::format("{}[{}] on {}", to_string(torch_bridge::from_torch(tensor.scalar_type())), fmt::join(tensor.sizes(), ", "), tensor.device().str());
 }
 
 }  // namespace cxxinductor::cli

@@ -77,7 +77,8 @@ std::vector<int64_t> values_of(const std::vector<sym::Expr>& expressions, const 
 int64_t reach(const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides) {
   int64_t count = 1;
   for (size_t d = 0; d < sizes.size(); ++d) {
-    if (sizes[d] < 0 || strides[d] < 0) throw_user_error("random inputs: size {} with stride {} is not possible; choose sizes with --size", sizes[d], strides[d]);
+    if (sizes[d] < 0 || strides[d] < 0)
+      throw_user_error("random inputs: size {} with stride {} is not possible; choose sizes with --size", sizes[d], strides[d]);
     if (sizes[d] == 0) return 0;
     int64_t step = 0;
     if (__builtin_mul_overflow(sizes[d] - 1, strides[d], &step) || __builtin_add_overflow(count, step, &count))
@@ -144,8 +145,7 @@ c10::IValue make_random_input(const std::string& text) {
   constexpr int64_t most = int64_t{1} << 48;
   int64_t count = 1;
   for (const int64_t size : sizes)
-    if (__builtin_mul_overflow(count, size, &count) || count > most)
-      throw_user_error("--input: expected a tensor that fits into memory, found '{}'", text);
+    if (__builtin_mul_overflow(count, size, &count) || count > most) throw_user_error("--input: expected a tensor that fits into memory, found '{}'", text);
   return random_elements(count, torch_bridge::to_torch(*dtype), torch_bridge::to_torch(*device)).view(sizes);
 }
 

@@ -74,9 +74,10 @@ Inputs inputs_of(const Arguments& arguments) {
     return {read_files(arguments.inputs), "of " + arguments.inputs.front()};
   }
   if (arguments.shapes.empty())
-    throw_user_error("{}: TorchScript files do not say which sizes their inputs have: expected --input \"f32[1, 3, 224, 224]\" for each argument of "
-                     "forward, or --inputs FILE",
-                     arguments.file);
+    throw_user_error(
+        "{}: TorchScript files do not say which sizes their inputs have: expected --input \"f32[1, 3, 224, 224]\" for each argument of "
+        "forward, or --inputs FILE",
+        arguments.file);
   at::manual_seed(static_cast<uint64_t>(arguments.seed));
   Inputs inputs{{}, "random, seed " + std::to_string(arguments.seed)};
   for (const std::string& text : arguments.shapes) inputs.values.push_back(make_random_input(text));
@@ -142,10 +143,9 @@ void print_ops(const torch::jit::Graph& graph) {
 
 int inspect(const Arguments& arguments) {
   const Module module = read(arguments.file, Options());
-  std::cout << "TorchScript module '" << readers::printable(module.type()->name()->name()) << "'"
-            << (is_optimized(module) ? ", optimized by cxxinductor" : "") << "\n\nmethods\n";
-  for (const torch::jit::Method& method : module.get_methods())
-    std::cout << "  " << readers::printable(c10::str(method.function().getSchema())) << "\n";
+  std::cout << "TorchScript module '" << readers::printable(module.type()->name()->name()) << "'" << (is_optimized(module) ? ", optimized by cxxinductor" : "")
+            << "\n\nmethods\n";
+  for (const torch::jit::Method& method : module.get_methods()) std::cout << "  " << readers::printable(c10::str(method.function().getSchema())) << "\n";
   std::map<std::string, at::Tensor> tensors;
   for (const auto& parameter : module.named_parameters()) tensors.emplace(parameter.name, parameter.value);
   for (const auto& buffer : module.named_buffers()) tensors.emplace(buffer.name, buffer.value);
@@ -189,8 +189,7 @@ int verify(const Arguments& arguments) {
   const std::vector<c10::IValue> found = seeded_call(module);
   bool all = expected.size() == found.size();
   if (!all) std::cout << fmt::format("  DIFFERS: expected {} results, found {}\n", expected.size(), found.size());
-  for (size_t i = 0; i < std::min(expected.size(), found.size()); ++i)
-    all &= agree(fmt::format("output {}", i), expected[i], found[i], arguments.tolerance);
+  for (size_t i = 0; i < std::min(expected.size(), found.size()); ++i) all &= agree(fmt::format("output {}", i), expected[i], found[i], arguments.tolerance);
   print_verdict(torch_bridge::read_counters(), all);
   return all ? success : failure;
 }

@@ -33,9 +33,10 @@ void throw_if_registered(const std::vector<const plan::Kernel*>& kernels, const 
   std::vector<std::string_view> names;
   for (ScalarOp op : registered_ops(kernels)) names.push_back(info(op).name);
   if (names.empty()) return;
-  throw_user_error("a kernel that applies {}, registered by register_op, does not compile. Correct the expression and the source of the op for this "
-                   "device, or register it without them: calls then run as they are. {}",
-                   fmt::join(names, ", "), error.what());
+  throw_user_error(
+      "a kernel that applies {}, registered by register_op, does not compile. Correct the expression and the source of the op for this "
+      "device, or register it without them: calls then run as they are. {}",
+      fmt::join(names, ", "), error.what());
 }
 
 }  // namespace cxxinductor::codegen

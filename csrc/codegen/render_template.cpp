@@ -85,8 +85,8 @@ class Parser {
       node.kind = Node::Kind::Block;
       node.text.remove_prefix(block_mark.size());
       node.inside = parse(node.text);
-      node.has_lines = trimmed(text_.substr(0, begin).substr(text_.rfind('\n', begin) + 1)).empty() &&
-                       trimmed(text_.substr(at_, text_.find('\n', at_) - at_)).empty();
+      node.has_lines =
+          trimmed(text_.substr(0, begin).substr(text_.rfind('\n', begin) + 1)).empty() && trimmed(text_.substr(at_, text_.find('\n', at_) - at_)).empty();
       return node;
     }
     const size_t end = text_.find(end_mark, at_);

@@ -59,8 +59,7 @@ std::string_view c_type(DType dtype) {
   return {};
 }
 
-std::string applied_op(const ScalarOpInfo& op, std::string_view spelling, DType dtype, std::string_view type,
-                       std::span<const std::string> operands) {
+std::string applied_op(const ScalarOpInfo& op, std::string_view spelling, DType dtype, std::string_view type, std::span<const std::string> operands) {
   std::string text(spelling);
   if (text.empty() && op.registered) throw_unsupported("{} is registered without an expression for this target", op.name);
   if (text.empty()) {
@@ -69,8 +68,7 @@ std::string applied_op(const ScalarOpInfo& op, std::string_view spelling, DType 
     text += ")";
   }
   const auto replace = [&text](std::string_view placeholder, std::string_view with) {
-    for (size_t at = text.find(placeholder); at != std::string::npos; at = text.find(placeholder, at + with.size()))
-      text.replace(at, placeholder.size(), with);
+    for (size_t at = text.find(placeholder); at != std::string::npos; at = text.find(placeholder, at + with.size())) text.replace(at, placeholder.size(), with);
   };
   for (size_t i = 0; i < operands.size(); ++i) replace(fmt::format("{{{}}}", i), operands[i]);
   replace("{T}", type);

@@ -19,7 +19,6 @@ std::string value_name(plan::StmtId id);
 // The type of C that holds the dtype, on all targets; empty for those that C has none for.
 std::string_view c_type(DType dtype);
 // An op applied to operands. spelling: of the op's row, for the target and T; empty: cxxi_<name>(operands...).
-std::string applied_op(const ScalarOpInfo& op, std::string_view spelling, DType dtype, std::string_view type,
-                       std::span<const std::string> operands);
+std::string applied_op(const ScalarOpInfo& op, std::string_view spelling, DType dtype, std::string_view type, std::span<const std::string> operands);
 
 }  // namespace cxxinductor::codegen

@@ -31,9 +31,8 @@ std::string difference_of(size_t output, const Tensor& expected, const Tensor& a
   if (!options.eager_numerics()) tolerance = {4 * tolerance.relative, 4 * tolerance.absolute};
   const interp::Difference difference = interp::find_difference(wanted, found, tolerance);
   if (difference.differing == 0) return "";
-  return fmt::format("output {}: {}: {} of {} elements differ; the worst, at [{}]: found {}, expected {}", output, type(actual),
-                     difference.differing, difference.compared, fmt::join(difference.coords, ", "), to_string(difference.actual),
-                     to_string(difference.expected));
+  return fmt::format("output {}: {}: {} of {} elements differ; the worst, at [{}]: found {}, expected {}", output, type(actual), difference.differing,
+                     difference.compared, fmt::join(difference.coords, ", "), to_string(difference.actual), to_string(difference.expected));
 }
 
 std::string difference_of(const std::vector<Tensor>& expected, const std::vector<Tensor>& actual, const Options& options) {

@@ -19,15 +19,14 @@ void collect_sources(const plan::Plan& plan, const Targets& targets, Report& rep
   for (size_t k = 0; k < plan.kernels.size(); ++k) {
     const plan::Kernel& kernel = plan.kernels[plan::KernelId(k)];
     report.kernel_plans.push_back(plan::print(single_launch(plan, plan::KernelId(k))));
-    report.kernel_sources.push_back({kernel.name, kernel.device,
-                                     codegen::source_text(kernel, targets.of(kernel.device), plan.origins, codegen::Templates::Included)});
+    report.kernel_sources.push_back(
+        {kernel.name, kernel.device, codegen::source_text(kernel, targets.of(kernel.device), plan.origins, codegen::Templates::Included)});
   }
 }
 
 void collect_texts(const plan::Plan& plan, const Targets& targets, Report& report) {
   for (const plan::MissedFusion& missed : plan.missed_fusions)
-    report.missed_fusion_text +=
-        fmt::format("{} -> {}: {} ({} bytes)\n", missed.producer, missed.consumer, missed.reason, missed.bytes);
+    report.missed_fusion_text += fmt::format("{} -> {}: {} ({} bytes)\n", missed.producer, missed.consumer, missed.reason, missed.bytes);
   collect_sources(plan, targets, report);
 }
 
@@ -78,8 +77,7 @@ PipelineState find_or_make_plan(Request& request) {
   if (reads)
     if (auto stored = measure(request, "find plan", [&] { return read_plan(*cache, key, lock, request.interrupted); }))
       return {.inputs = request, .form = std::move(stored->plan), .const_graph = std::move(stored->const_graph)};
-  if (request.options.verify != "off")
-    measure(request, "verify import", [&] { graph::verify_or_throw(request.graph, "import"); });
+  if (request.options.verify != "off") measure(request, "verify import", [&] { graph::verify_or_throw(request.graph, "import"); });
   PipelineState made{.inputs = request, .form = std::move(request.graph)};
   const std::string imported = request.keep_texts ? print(made.form) : std::string();
   run_stages(stages_between("graph-passes", "fit-memory"), made);
@@ -111,9 +109,8 @@ void load(plan::Plan plan, const Request& request, Compilation& out) {
   if (!request.make_provider) return;
   auto kernels = request.make_provider(plan, request.targets);
   measure(request, "compile kernels", [&] { kernels->prepare(plan, request.interrupted); });
-  out.executable = measure(request, "executable", [&] {
-    return std::make_shared<runtime::Executable>(std::move(plan), kernels, *request.host, graph_settings(request.options));
-  });
+  out.executable = measure(request, "executable",
+                           [&] { return std::make_shared<runtime::Executable>(std::move(plan), kernels, *request.host, graph_settings(request.options)); });
 }
 
 void write_times(StageTimer timer, Report& report) {

@@ -48,14 +48,13 @@ struct Report {
 };
 
 // Makes the kernels of a plan loadable; bound by the caller to caches, pools and libraries.
-using ProviderFactory =
-    std::function<std::shared_ptr<runtime::KernelProvider>(const plan::Plan& plan, const Targets& targets)>;
+using ProviderFactory = std::function<std::shared_ptr<runtime::KernelProvider>(const plan::Plan& plan, const Targets& targets)>;
 
 struct Request : PipelineInputs {
   graph::Graph graph;
-  frontend::CallReasons call_reasons;  // of externs that the import made; others have those of call_reasons.h
-  ProviderFactory make_provider;  // empty: the graph is planned, and there is no executable
-  runtime::Host* host = nullptr;  // resolves the externs; outlives the executable
+  frontend::CallReasons call_reasons;        // of externs that the import made; others have those of call_reasons.h
+  ProviderFactory make_provider;             // empty: the graph is planned, and there is no executable
+  runtime::Host* host = nullptr;             // resolves the externs; outlives the executable
   runtime::DiskCache* plan_cache = nullptr;  // plans are kept here (plan_cache.h); null: every graph is planned
 };
 

@@ -8,16 +8,14 @@
 namespace cxxinductor::driver {
 namespace {
 
-constexpr size_t most_calls = 8;   // named of one kernel
-constexpr size_t most_pairs = 12;  // of kernels that were not fused, named
-constexpr size_t most_passes = 3;  // named beside the stages
+constexpr size_t most_calls = 8;      // named of one kernel
+constexpr size_t most_pairs = 12;     // of kernels that were not fused, named
+constexpr size_t most_passes = 3;     // named beside the stages
 constexpr double least_share = 0.01;  // of the time, of a stage that has a line of its own
 
 using Lines = std::vector<std::string>;
 
-std::string megabytes(int64_t bytes) {
-  return bytes >= 10'000 ? fmt::format("{:.2f} MB", static_cast<double>(bytes) / 1e6) : fmt::format("{} bytes", bytes);
-}
+std::string megabytes(int64_t bytes) { return bytes >= 10'000 ? fmt::format("{:.2f} MB", static_cast<double>(bytes) / 1e6) : fmt::format("{} bytes", bytes); }
 
 // Of equal items the first is at the first place, with their number.
 template <class Item>
@@ -49,15 +47,15 @@ void describe_memory(const std::vector<MemorySummary>& memory, Lines& lines) {
   for (const MemorySummary& device : memory) {
     const std::string eager = device.eager_peak ? fmt::format(" (eager {})", megabytes(*device.eager_peak)) : "";
     const std::string where = memory.size() > 1 ? fmt::format(" on {}", to_string(device.device)) : "";
-    lines.push_back(fmt::format("  peak memory{} of what a call allocates: {}{}, at least {} (values alive at once)", where,
-                                megabytes(device.peak), eager, megabytes(device.lower_bound)));
+    lines.push_back(fmt::format("  peak memory{} of what a call allocates: {}{}, at least {} (values alive at once)", where, megabytes(device.peak), eager,
+                                megabytes(device.lower_bound)));
   }
 }
 
 void describe_kernel(const KernelSummary& kernel, bool names_device, Lines& lines) {
   lines.push_back(fmt::format("  {}{}: {} launches, each reads {}, writes {}; {}", kernel.name,
-                              names_device ? fmt::format(" on {}", to_string(kernel.device)) : "", kernel.launches,
-                              megabytes(kernel.bytes_read), megabytes(kernel.bytes_written), to_string(kernel.numerics.accuracy)));
+                              names_device ? fmt::format(" on {}", to_string(kernel.device)) : "", kernel.launches, megabytes(kernel.bytes_read),
+                              megabytes(kernel.bytes_written), to_string(kernel.numerics.accuracy)));
   Lines calls;
   for (const Origin& origin : kernel.calls) calls.push_back(describe(origin));
   Lines named;
@@ -65,8 +63,8 @@ void describe_kernel(const KernelSummary& kernel, bool names_device, Lines& line
   if (!named.empty()) {
     const size_t more = named.size() - std::min(named.size(), most_calls);
     named.resize(named.size() - more);
-    lines.push_back(fmt::format("    {} {}{}", kernel.calls.size() > 1 ? "fuses" : "for", fmt::join(named, ", "),
-                                more > 0 ? fmt::format(" and {} more", more) : ""));
+    lines.push_back(
+        fmt::format("    {} {}{}", kernel.calls.size() > 1 ? "fuses" : "for", fmt::join(named, ", "), more > 0 ? fmt::format(" and {} more", more) : ""));
   }
   if (kernel.sizes > 1) lines.push_back(fmt::format("    takes sizes as arguments: {} different ones", kernel.sizes));
   if (!kernel.specializations.empty())
@@ -118,8 +116,8 @@ void describe_missed_fusions(const std::vector<plan::MissedFusion>& missed, Line
     if (i >= most_pairs)
       rest += pairs[i].bytes;
     else
-      lines.push_back(fmt::format("    {} -> {}{}, {}: {}", producer, consumer,
-                                  pairs[i].times > 1 ? fmt::format(" x {}", pairs[i].times) : "", megabytes(pairs[i].bytes), reason));
+      lines.push_back(fmt::format("    {} -> {}{}, {}: {}", producer, consumer, pairs[i].times > 1 ? fmt::format(" x {}", pairs[i].times) : "",
+                                  megabytes(pairs[i].bytes), reason));
   }
   if (pairs.size() > most_pairs) lines.push_back(fmt::format("    and {} more, {}", pairs.size() - most_pairs, megabytes(rest)));
 }
@@ -174,11 +172,9 @@ std::string describe_times(const GraphSummary& graph, std::span<const StageTime>
   return fmt::format("{:.1f} ms: {}{}", sum_of(totals) * 1e3, fmt::join(stages, ", "), slowest_passes(graph));
 }
 
-std::string describe(const GraphSummary& graph, const std::optional<ConstSummary>& once, std::string_view title,
-                     std::span<const StageTime> before) {
-  Lines lines{fmt::format("{}: {} kernels, {} launches and {} extern calls per call; own kernels read {} and write {}", title,
-                          graph.kernels.size(), launches(graph.kernels), graph.externs.size(),
-                          megabytes(traffic(graph.kernels, &KernelSummary::bytes_read)),
+std::string describe(const GraphSummary& graph, const std::optional<ConstSummary>& once, std::string_view title, std::span<const StageTime> before) {
+  Lines lines{fmt::format("{}: {} kernels, {} launches and {} extern calls per call; own kernels read {} and write {}", title, graph.kernels.size(),
+                          launches(graph.kernels), graph.externs.size(), megabytes(traffic(graph.kernels, &KernelSummary::bytes_read)),
                           megabytes(traffic(graph.kernels, &KernelSummary::bytes_written)))};
   describe_memory(graph.memory, lines);
   if (!graph.text_passes.empty()) lines.push_back(fmt::format("  registered passes: {}", fmt::join(graph.text_passes, ", ")));

@@ -37,8 +37,7 @@ std::string text_of(const BisectReport::Culprit& culprit) {
   std::string text = fmt::format("guilty: {}{} ({}={}), in stage {}\n", culprit.is_fusion ? "fusion" : "pass",
                                  culprit.name.empty() ? "" : (culprit.is_fusion ? ": " : " ") + culprit.name, option, culprit.number,
                                  culprit.stage.empty() ? "unknown" : culprit.stage);
-  if (const std::string lines = line_diff(culprit.before, culprit.after); !lines.empty())
-    text += fmt::format("what it changes:\n{}", indented(lines));
+  if (const std::string lines = line_diff(culprit.before, culprit.after); !lines.empty()) text += fmt::format("what it changes:\n{}", indented(lines));
   return text + fmt::format("without it all is well: option {}\n", culprit.avoided_by);
 }
 

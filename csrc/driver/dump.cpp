@@ -21,8 +21,7 @@ constexpr unsigned kFolderMode = 0777;  // as the umask says: dumps are for othe
 void write_file(const std::string& path, const std::string& text) {
   std::ofstream file(path);
   file << text;
-  if (!file)
-    throw_user_error("cannot write the dump {}: set CXXINDUCTOR_DUMP_DIR to a folder you may write", path);
+  if (!file) throw_user_error("cannot write the dump {}: set CXXINDUCTOR_DUMP_DIR to a folder you may write", path);
 }
 
 constexpr std::string_view after = "after:";
@@ -85,8 +84,7 @@ std::string fresh_folder(const std::string& base, const std::string& name) {
 
 }  // namespace
 
-std::string write_dump(const Report& report, const std::string& name, const std::string& folder,
-                       const std::string& what) {
+std::string write_dump(const Report& report, const std::string& name, const std::string& folder, const std::string& what) {
   const std::string root = fresh_folder(folder, name);
   const std::vector<std::string> items = list_items(what);
   const auto write_text = [&](std::string_view item, const char* file, const std::string& text) {

@@ -10,8 +10,8 @@
 namespace cxxinductor::driver {
 namespace {
 
-using interp::Symbols;
 using interp::MemRef;
+using interp::Symbols;
 
 // The bytes of a buffer, copied to the host.
 std::shared_ptr<interp::Storage> copy_of(const runtime::CallView& call, plan::BufferId id, int64_t bytes) {
@@ -34,8 +34,7 @@ std::shared_ptr<interp::Storage> copy_of(const runtime::CallView& call, plan::Bu
 
 MemRef copied_memref(const runtime::CallView& call, plan::BufferId id, const Symbols& symbols) {
   const plan::Buffer& buffer = call.plan.buffers[id];
-  MemRef memref{nullptr, buffer.dtype, 0, interp::evaluate(buffer.sizes, symbols),
-                interp::evaluate(buffer.strides, symbols)};
+  MemRef memref{nullptr, buffer.dtype, 0, interp::evaluate(buffer.sizes, symbols), interp::evaluate(buffer.strides, symbols)};
   memref.storage = copy_of(call, id, interp::span_of(memref) * byte_size(buffer.dtype));
   return memref;
 }
@@ -46,9 +45,7 @@ MemRef flat(MemRef memref) {
   return memref;
 }
 
-int64_t extent(const plan::Kernel& kernel, plan::VarId var, const Symbols& symbols) {
-  return interp::evaluate(kernel.region.vars[var].extent, symbols);
-}
+int64_t extent(const plan::Kernel& kernel, plan::VarId var, const Symbols& symbols) { return interp::evaluate(kernel.region.vars[var].extent, symbols); }
 
 int64_t points_of(const plan::Kernel& kernel, const std::vector<plan::VarId>& vars, const Symbols& symbols) {
   int64_t points = 1;
@@ -96,8 +93,7 @@ std::optional<int64_t> stray_store(const MemRef& before, const MemRef& after, co
   for (size_t e = 0; e < written.size(); ++e) {
     const auto at = static_cast<std::ptrdiff_t>(e * bytes);
     const auto old = before.storage->bytes.begin() + at;
-    if (!written[e] && !std::equal(old, old + static_cast<std::ptrdiff_t>(bytes), after.storage->bytes.begin() + at))
-      return static_cast<int64_t>(e);
+    if (!written[e] && !std::equal(old, old + static_cast<std::ptrdiff_t>(bytes), after.storage->bytes.begin() + at)) return static_cast<int64_t>(e);
   }
   return std::nullopt;
 }
@@ -125,17 +121,15 @@ void InterpCheck::after_step(const runtime::CallView& call, size_t step) {
 }
 
 // `before`: the buffers of the launch, one per parameter, with their memory before the kernel.
-void InterpCheck::check_launch(const runtime::CallView& call, size_t step, const plan::Launch& launch,
-                               const std::vector<MemRef>& before) {
+void InterpCheck::check_launch(const runtime::CallView& call, size_t step, const plan::Launch& launch, const std::vector<MemRef>& before) {
   if (interp::evaluate(launch.grid_x, symbols_) <= 0 || interp::evaluate(launch.grid_y, symbols_) <= 0) return;
   const plan::Kernel& kernel = call.plan.kernels[launch.kernel];
   const Symbols symbols = launch_symbols(call.plan, launch, symbols_);
   const std::vector<plan::Kernel> parts = parts_to_run(kernel, symbols, limits_);
   if (parts.empty()) {
     note_(fmt::format("check=interp: kernel {} was not checked: {} points is too long for the interpreter", kernel.name,
-                      has_write_conflicts(kernel)
-                          ? fmt::format("a scatter of {}", points_of(kernel, kernel.mapping.space, symbols))
-                          : fmt::format("a row of {}", points_of(kernel, kernel.mapping.row, symbols))));
+                      has_write_conflicts(kernel) ? fmt::format("a scatter of {}", points_of(kernel, kernel.mapping.space, symbols))
+                                                  : fmt::format("a row of {}", points_of(kernel, kernel.mapping.row, symbols))));
     return;
   }
 
@@ -145,8 +139,7 @@ void InterpCheck::check_launch(const runtime::CallView& call, size_t step, const
   std::vector<std::vector<bool>> written;
   interp::RegionMemory memory;
   for (size_t i = 0; i < expected.size(); ++i) {
-    if (kernel.params[i].read && is_float(expected[i].dtype))
-      input_magnitude = std::max(input_magnitude, interp::magnitude(before[i]));
+    if (kernel.params[i].read && is_float(expected[i].dtype)) input_magnitude = std::max(input_magnitude, interp::magnitude(before[i]));
     if (kernel.params[i].written) expected[i].storage = std::make_shared<interp::Storage>(*before[i].storage);
     memory.memrefs.push_back(flat(expected[i]));
     written.emplace_back(static_cast<size_t>(memory.memrefs.back().sizes[0]));
@@ -164,21 +157,18 @@ void InterpCheck::check_launch(const runtime::CallView& call, size_t step, const
     const interp::Tolerance tolerance = tolerance_for(kernel, actual.dtype, scale, options_);
     const interp::Difference difference = interp::find_difference(expected[i], actual, tolerance, &written[i]);
     const std::string sizes = fmt::format("[{}]", fmt::join(actual.sizes, ", "));
-    if (difference.differing > 0)
-      throw KernelMismatch(
-          describe_mismatch(call.plan, step, launch.args[i], sizes, difference, "interp", "the interpreter's"));
+    if (difference.differing > 0) throw KernelMismatch(describe_mismatch(call.plan, step, launch.args[i], sizes, difference, "interp", "the interpreter's"));
     // Other launches of a group may write between the elements of a slice.
     const bool is_slice = call.plan.buffers[launch.args[i]].kind == plan::Buffer::Kind::Slice;
     bool shared = parts.size() > 1 || (is_slice && std::holds_alternative<plan::GroupedLaunch>(call.plan.steps[step]));
     for (size_t j = 0; j < expected.size(); ++j) {
-      shared |= j != i && overlap(call, launch.args[i], static_cast<int64_t>(before[i].storage->bytes.size()),
-                                  launch.args[j], static_cast<int64_t>(before[j].storage->bytes.size()));
+      shared |= j != i && overlap(call, launch.args[i], static_cast<int64_t>(before[i].storage->bytes.size()), launch.args[j],
+                                  static_cast<int64_t>(before[j].storage->bytes.size()));
     }
     if (shared) continue;
     if (const auto element = stray_store(before[i], actual, written[i]))
-      throw KernelMismatch(
-          fmt::format("check=interp: kernel {} changes element {} of @{}: {}{}, which it should not write", kernel.name,
-                      *element, call.plan.buffers[launch.args[i]].name, to_string(actual.dtype), sizes));
+      throw KernelMismatch(fmt::format("check=interp: kernel {} changes element {} of @{}: {}{}, which it should not write", kernel.name, *element,
+                                       call.plan.buffers[launch.args[i]].name, to_string(actual.dtype), sizes));
   }
   ++checked_;
 }

@@ -30,13 +30,12 @@ class InterpCheck final : public KernelCheck {
   void after_step(const runtime::CallView& call, size_t step) override;
 
  private:
-  void check_launch(const runtime::CallView& call, size_t step, const plan::Launch& launch,
-                    const std::vector<interp::MemRef>& before);
+  void check_launch(const runtime::CallView& call, size_t step, const plan::Launch& launch, const std::vector<interp::MemRef>& before);
 
   const Options options_;
   const std::function<void(std::string)> note_;
   const InterpLimits limits_;
-  interp::Symbols symbols_;              // of the plan
+  interp::Symbols symbols_;  // of the plan
   // For each launch of the step, one per parameter: the buffer, with its memory before the launch.
   std::vector<std::vector<interp::MemRef>> memrefs_;
 };

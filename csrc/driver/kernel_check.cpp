@@ -13,14 +13,11 @@ namespace {
 
 constexpr size_t kMostOriginsNamed = 12;
 
-double unit_of(DType compute) {
-  return compute == DType::F64 ? std::numeric_limits<double>::epsilon() : std::numeric_limits<float>::epsilon();
-}
+double unit_of(DType compute) { return compute == DType::F64 ? std::numeric_limits<double>::epsilon() : std::numeric_limits<float>::epsilon(); }
 
 // Functions that the interpreter does not approximate as the device does.
 bool approximates(ScalarOp op) {
-  return op == ScalarOp::SinApprox || op == ScalarOp::CosApprox || op == ScalarOp::TanApprox ||
-         op == ScalarOp::ExpApprox || op == ScalarOp::LogApprox;
+  return op == ScalarOp::SinApprox || op == ScalarOp::CosApprox || op == ScalarOp::TanApprox || op == ScalarOp::ExpApprox || op == ScalarOp::LogApprox;
 }
 
 // How much a kernel's own rounding may grow until an output.
@@ -68,8 +65,7 @@ interp::Tolerance tolerance_for(const plan::Kernel& kernel, DType output, Scale 
   const double flip = noise.exact ? 0 : noise.narrowest_rounding;
   interp::Tolerance tolerance;
   tolerance.relative = std::max(interp::relative_tolerance(output) * (kernel.order_changed ? 4 : 1), flip) * loosened;
-  tolerance.absolute =
-      tolerance.relative * scale.output + (units * unit_of(compute_type(output)) + flip) * loosened * scale.input;
+  tolerance.absolute = tolerance.relative * scale.output + (units * unit_of(compute_type(output)) + flip) * loosened * scale.input;
   return tolerance;
 }
 
@@ -93,8 +89,7 @@ int64_t longest_sum(const plan::Kernel& kernel, const interp::Symbols& symbols) 
 interp::Symbols launch_symbols(const plan::Plan& plan, const plan::Launch& launch, const interp::Symbols& symbols) {
   const plan::Kernel& kernel = plan.kernels[launch.kernel];
   interp::Symbols values;
-  for (size_t i = 0; i < kernel.symbols.size(); ++i)
-    values[kernel.symbols[i]] = interp::evaluate(launch.symbol_args[i], symbols);
+  for (size_t i = 0; i < kernel.symbols.size(); ++i) values[kernel.symbols[i]] = interp::evaluate(launch.symbol_args[i], symbols);
   return values;
 }
 
@@ -107,33 +102,27 @@ interp::Tolerance tolerance_for_extern(DType output, double output_magnitude, co
 
 std::string describe_origin(const OriginTable& origins, OriginId id) { return origins.contains(id) ? describe(origins[id]) : ""; }
 
-std::string describe_mismatch(const plan::Plan& plan, size_t step, plan::BufferId output, const std::string& sizes,
-                              const interp::Difference& difference, std::string_view check,
-                              std::string_view reference) {
+std::string describe_mismatch(const plan::Plan& plan, size_t step, plan::BufferId output, const std::string& sizes, const interp::Difference& difference,
+                              std::string_view check, std::string_view reference) {
   std::string text;
   OriginId origin;
   if (const auto launches = plan::launches_of(plan.steps[step]); !launches.empty()) {
-    const auto found = std::find_if(launches.begin(), launches.end(), [&](const plan::Launch& launch) {
-      return std::find(launch.args.begin(), launch.args.end(), output) != launch.args.end();
-    });
+    const auto found = std::find_if(launches.begin(), launches.end(),
+                                    [&](const plan::Launch& launch) { return std::find(launch.args.begin(), launch.args.end(), output) != launch.args.end(); });
     const plan::Kernel& kernel = plan.kernels[launches[0].kernel];
     origin = found == launches.end() ? launches[0].origin : found->origin;
-    text = fmt::format("check={}: kernel {} is the first whose output differs from {}\n  it computes: {}", check,
-                       kernel.name, reference, described_calls(plan, kernel));
+    text = fmt::format("check={}: kernel {} is the first whose output differs from {}\n  it computes: {}", check, kernel.name, reference,
+                       described_calls(plan, kernel));
   } else {
     const auto& call = std::get<plan::CallExtern>(plan.steps[step]);
     origin = call.origin;
-    text = fmt::format("check={}: the extern call {} is the first whose result differs from {}", check, call.callee,
-                       reference);
+    text = fmt::format("check={}: the extern call {} is the first whose result differs from {}", check, call.callee, reference);
   }
-  if (const std::string place = describe_origin(plan.origins, origin); !place.empty())
-    text += fmt::format("\n  for: {}", place);
+  if (const std::string place = describe_origin(plan.origins, origin); !place.empty()) text += fmt::format("\n  for: {}", place);
   const plan::Buffer& buffer = plan.buffers[output];
-  text += fmt::format("\n  output @{}: {}{}: {} of {} elements differ", buffer.name, to_string(buffer.dtype), sizes,
-                      difference.differing, difference.compared);
-  text +=
-      fmt::format("\n  the worst, at [{}]: found {}, expected {} (error {:.3g})", fmt::join(difference.coords, ", "),
-                  to_string(difference.actual), to_string(difference.expected), difference.error);
+  text += fmt::format("\n  output @{}: {}{}: {} of {} elements differ", buffer.name, to_string(buffer.dtype), sizes, difference.differing, difference.compared);
+  text += fmt::format("\n  the worst, at [{}]: found {}, expected {} (error {:.3g})", fmt::join(difference.coords, ", "), to_string(difference.actual),
+                      to_string(difference.expected), difference.error);
   return text + "\n  option dump=all writes the kernel's source";
 }
 

@@ -38,7 +38,7 @@ interp::Tolerance tolerance_for_extern(DType output, double output_magnitude, co
 std::string describe_origin(const OriginTable& origins, OriginId origin);
 // Several lines: which kernel (or extern call), what it computes and where in the model, the output, the worst element.
 // check: "interp" or "eager"; reference: whose value `difference.expected` is.
-std::string describe_mismatch(const plan::Plan& plan, size_t step, plan::BufferId output, const std::string& sizes,
-                              const interp::Difference& difference, std::string_view check, std::string_view reference);
+std::string describe_mismatch(const plan::Plan& plan, size_t step, plan::BufferId output, const std::string& sizes, const interp::Difference& difference,
+                              std::string_view check, std::string_view reference);
 
 }  // namespace cxxinductor::driver

@@ -18,8 +18,7 @@ class Tally {
   bool empty() const { return order_.empty(); }
   std::string text() const {
     std::vector<std::string> items;
-    for (const std::string& what : order_)
-      items.push_back(counts_.at(what) == 1 ? what : fmt::format("{} x {}", what, counts_.at(what)));
+    for (const std::string& what : order_) items.push_back(counts_.at(what) == 1 ? what : fmt::format("{} x {}", what, counts_.at(what)));
     return fmt::format("{}", fmt::join(items, ", "));
   }
 
@@ -47,12 +46,10 @@ class NumericsReader {
     guarantee.details = std::move(sums_);
     if (!functions_.empty()) guarantee.details.push_back(functions_line());
     for (const auto& [dtype, calls] : roundings_) {
-      guarantee.details.push_back(fmt::format("rounds to {}{}: {}", to_string(dtype),
-                                           eager_numerics_ ? " where eager does" : "", calls.text()));
+      guarantee.details.push_back(fmt::format("rounds to {}{}: {}", to_string(dtype), eager_numerics_ ? " where eager does" : "", calls.text()));
     }
     if (!draws_.empty())
-      guarantee.details.push_back(fmt::format(
-          "a call of Philox an element, also where eager's threads take several numbers of one: {}", draws_.text()));
+      guarantee.details.push_back(fmt::format("a call of Philox an element, also where eager's threads take several numbers of one: {}", draws_.text()));
     if (checks_ > 0) guarantee.details.push_back(fmt::format("{} indices checked while it runs", checks_));
     return guarantee;
   }
@@ -94,8 +91,7 @@ class NumericsReader {
     computes_ = true;
     if (store.conflict_order)
       sums_.push_back(fmt::format("{} into {} where indices say{}: {}", name_of(store.combine), to_string(stmt.dtype),
-                                  device().scatters_in_order ? ", in eager's order" : ", by atomics, in any order, as eager's",
-                                  call_of(stmt)));
+                                  device().scatters_in_order ? ", in eager's order" : ", by atomics, in any order, as eager's", call_of(stmt)));
   }
 
   // Eager's CPU kernels call Sleef for whole vectors and libm for what is left over; its CUDA kernels call what ours

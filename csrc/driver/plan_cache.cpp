@@ -30,8 +30,7 @@ Json to_json(const std::vector<plan::MissedFusion>& missed_fusions) {
 std::vector<plan::MissedFusion> missed_fusions_of(const Json& list) {
   std::vector<plan::MissedFusion> missed_fusions;
   for (const Json& missed : list)
-    missed_fusions.push_back({missed.at(0).get<std::string>(), missed.at(1).get<std::string>(), missed.at(2).get<std::string>(),
-                              missed.at(3).get<int64_t>()});
+    missed_fusions.push_back({missed.at(0).get<std::string>(), missed.at(1).get<std::string>(), missed.at(2).get<std::string>(), missed.at(3).get<int64_t>()});
   return missed_fusions;
 }
 
@@ -89,14 +88,12 @@ std::string registered_texts(const graph::Graph& graph) {
 
 std::string plan_key(const Request& request) {
   std::string key = fmt::format("plan\noptions {}\n", options_key(request.options));
-  for (Device device : request.targets.devices())
-    key += fmt::format("target {} {}\n", to_string(device), to_string(request.targets.of(device)));
+  for (Device device : request.targets.devices()) key += fmt::format("target {} {}\n", to_string(device), to_string(request.targets.of(device)));
   for (const std::shared_ptr<const TextPass>& pass : request.text_passes) key += fmt::format("pass {} {} {}\n", pass->name, pass->stage, pass->version);
   return key + fmt::format("late_inputs [{}]\n", fmt::join(request.late_inputs, ", ")) + registered_texts(request.graph) + graph::print(request.graph);
 }
 
-std::optional<StoredPlan> read_plan(runtime::DiskCache& cache, const std::string& key, runtime::EntryLock& lock,
-                                    const InterruptCheck& interrupted) {
+std::optional<StoredPlan> read_plan(runtime::DiskCache& cache, const std::string& key, runtime::EntryLock& lock, const InterruptCheck& interrupted) {
   runtime::DiskCache::Claim claim = cache.claim(key, runtime::DiskCache::kPatience, interrupted);
   lock = std::move(claim.lock);
   if (!claim.bytes) return std::nullopt;
@@ -110,8 +107,7 @@ std::optional<StoredPlan> read_plan(runtime::DiskCache& cache, const std::string
   return std::nullopt;
 }
 
-void write_plan(runtime::DiskCache& cache, const std::string& key, const plan::Plan& plan,
-                const std::optional<passes::ConstGraph>& const_graph) {
+void write_plan(runtime::DiskCache& cache, const std::string& key, const plan::Plan& plan, const std::optional<passes::ConstGraph>& const_graph) {
   Json details{{"missed_fusions", to_json(plan.missed_fusions)}};
   if (const_graph) details["const_inputs"] = const_graph->inputs;
   std::string details_text, entry;

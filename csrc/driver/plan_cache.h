@@ -18,7 +18,7 @@
 namespace cxxinductor::runtime {
 class DiskCache;
 class EntryLock;
-}
+}  // namespace cxxinductor::runtime
 
 namespace cxxinductor::driver {
 
@@ -37,9 +37,7 @@ std::string options_key(Options options);
 std::string plan_key(const Request& request);
 // None where there is no such entry, or it does not read back; then with the lock of it, where another process does not take longer than the
 // cache's patience to make it.
-std::optional<StoredPlan> read_plan(runtime::DiskCache& cache, const std::string& key, runtime::EntryLock& lock,
-                                    const InterruptCheck& interrupted);
-void write_plan(runtime::DiskCache& cache, const std::string& key, const plan::Plan& plan,
-                const std::optional<passes::ConstGraph>& const_graph);
+std::optional<StoredPlan> read_plan(runtime::DiskCache& cache, const std::string& key, runtime::EntryLock& lock, const InterruptCheck& interrupted);
+void write_plan(runtime::DiskCache& cache, const std::string& key, const plan::Plan& plan, const std::optional<passes::ConstGraph>& const_graph);
 
 }  // namespace cxxinductor::driver

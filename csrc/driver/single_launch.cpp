@@ -51,8 +51,7 @@ plan::Plan single_launch(const plan::Plan& plan, plan::KernelId kernel) {
       buffer.kind = plan::Buffer::Kind::Input;
       buffer.arena = 0;
       buffer.arena_offset = buffer.base_offset = 0;
-      if (std::find(single.devices.begin(), single.devices.end(), buffer.device) == single.devices.end())
-        single.devices.push_back(buffer.device);
+      if (std::find(single.devices.begin(), single.devices.end(), buffer.device) == single.devices.end()) single.devices.push_back(buffer.device);
       for (sym::Expr e : buffer.sizes) need(e);
       for (sym::Expr e : buffer.strides) need(e);
       need(buffer.bytes);

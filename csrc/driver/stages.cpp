@@ -106,8 +106,7 @@ bool emit_source(PipelineState& state) {
     std::vector<const plan::Kernel*> kernels;
     for (const plan::Kernel& kernel : plan.kernels)
       if (kernel.device == device) kernels.push_back(&kernel);
-    if (!kernels.empty() || device == plan.devices.front())
-      text += codegen::unit_text(kernels, state.inputs.targets.of(device), plan.origins);
+    if (!kernels.empty() || device == plan.devices.front()) text += codegen::unit_text(kernels, state.inputs.targets.of(device), plan.origins);
   }
   state.form = std::move(text);
   return true;
@@ -128,8 +127,7 @@ constexpr Stage stages[] = {
     {"place-memory", "place buffers in arenas, or on the memory of others that die", FormKind::Plan, FormKind::Plan, place_memory},
     // After memory, for which kernels may become different: some of their parameters are one.
     {"merge-kernels", "make one kernel of those that differ in sizes alone", FormKind::Plan, FormKind::Plan, merge_kernels},
-    {"fit-memory", "plan again with less fusion or fewer passes where the plan holds more memory than eager", FormKind::Plan, FormKind::Plan,
-     fit_memory},
+    {"fit-memory", "plan again with less fusion or fewer passes where the plan holds more memory than eager", FormKind::Plan, FormKind::Plan, fit_memory},
     {"source", "write the source of all kernels, those of a device as one unit", FormKind::Plan, FormKind::Text, emit_source},
 };
 

@@ -67,9 +67,9 @@ struct PipelineState {
 };
 
 struct Stage {
-  std::string_view name, doc;             // doc: one line
+  std::string_view name, doc;  // doc: one line
   FormKind takes, makes;
-  bool (*function)(PipelineState& state);  // whether it changed the form
+  bool (*function)(PipelineState& state);     // whether it changed the form
   bool passes_of_users = false;               // may follow on it (text_passes.h)
   bool (*enabled)(const Options&) = nullptr;  // options may skip the stage; null: none can
 };

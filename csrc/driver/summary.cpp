@@ -14,8 +14,7 @@ std::vector<Origin> calls_of(const plan::Plan& plan, const plan::Kernel& kernel)
   std::vector<Origin> calls;
   std::set<OriginId> seen;
   for (const loops::Stmt& stmt : kernel.region.body)
-    if (stmt.origin.valid() && plan.origins.contains(stmt.origin) && seen.insert(stmt.origin).second)
-      calls.push_back(plan.origins[stmt.origin]);
+    if (stmt.origin.valid() && plan.origins.contains(stmt.origin) && seen.insert(stmt.origin).second) calls.push_back(plan.origins[stmt.origin]);
   return calls;
 }
 
@@ -31,8 +30,7 @@ std::vector<KernelSummary> summarize_kernels(const plan::Plan& plan, bool eager_
     kernel.launches += sym::ceil_quotient(static_cast<int64_t>(run.size()), plan.kernels[id].max_grouped);
     for (const plan::Launch& launch : run) arguments[id].insert(print_expr_list(launch.symbol_args));
     for (const plan::Specialization& special : run[0].specializations)
-      if (specialized.emplace(id, special.kernel).second)
-        kernel.specializations.emplace_back(plan.kernels[special.kernel].name, print_where(special.when));
+      if (specialized.emplace(id, special.kernel).second) kernel.specializations.emplace_back(plan.kernels[special.kernel].name, print_where(special.when));
   }
   std::vector<KernelSummary> kernels;
   for (auto& [id, summary] : launched) {
@@ -54,8 +52,7 @@ std::vector<MemorySummary> summarize_memory(const plan::Plan& plan) {
   for (Device device : plan.devices) {
     const plan::MemoryProfile profile = plan::profile_memory(plan, device);
     const auto eager = plan.eager_peaks.find(device);
-    all.push_back({device, profile.peak, profile.lower_bound,
-                   eager == plan.eager_peaks.end() ? std::nullopt : std::optional(eager->second)});
+    all.push_back({device, profile.peak, profile.lower_bound, eager == plan.eager_peaks.end() ? std::nullopt : std::optional(eager->second)});
   }
   return all;
 }

@@ -19,19 +19,19 @@ namespace cxxinductor::driver {
 struct KernelSummary {
   std::string name;
   Device device;
-  int64_t launches = 0;                        // in a call
-  int64_t bytes_read = 0, bytes_written = 0;   // of a launch, at size hints
+  int64_t launches = 0;                       // in a call
+  int64_t bytes_read = 0, bytes_written = 0;  // of a launch, at size hints
   NumericsGuarantee numerics;
-  std::vector<Origin> calls;                   // of the model, in the order of first sight: what was fused into it
-  size_t sizes = 0;                            // how many sets of sizes its launches give it as arguments
+  std::vector<Origin> calls;                                         // of the model, in the order of first sight: what was fused into it
+  size_t sizes = 0;                                                  // how many sets of sizes its launches give it as arguments
   std::vector<std::pair<std::string, std::string>> specializations;  // name, for which sizes
 };
 
 // Bytes at size hints.
 struct MemorySummary {
   Device device;
-  int64_t peak = 0;         // held at most in a call, with inputs that the caller gave up
-  int64_t lower_bound = 0;  // of values alive at once
+  int64_t peak = 0;                   // held at most in a call, with inputs that the caller gave up
+  int64_t lower_bound = 0;            // of values alive at once
   std::optional<int64_t> eager_peak;  // what the same calls hold one by one
 };
 
@@ -70,8 +70,7 @@ struct StageTotal {
 std::vector<StageTotal> stage_totals(const GraphSummary& graph, std::span<const StageTime> before = {});
 
 // Lines of text; title: "forward graph". before: as of stage_totals.
-std::string describe(const GraphSummary& graph, const std::optional<ConstSummary>& once, std::string_view title,
-                     std::span<const StageTime> before = {});
+std::string describe(const GraphSummary& graph, const std::optional<ConstSummary>& once, std::string_view title, std::span<const StageTime> before = {});
 // "12.5 ms: lower 0.1, select-kernels 3.0 (2 runs), ...; slowest passes ..."
 std::string describe_times(const GraphSummary& graph, std::span<const StageTime> before = {});
 

@@ -99,7 +99,8 @@ std::string describe(const TextPass& pass) { return fmt::format("{} (after {})",
 void check_text_pass(const TextPass& pass) {
   if (!is_name(pass.name)) throw_user_error("expected a name of letters, digits, '_', '-' and '.' for a pass, found '{}'", pass.name);
   const std::vector<passes::PassInfo> ours = passes::pass_table();
-  if (std::ranges::find(ours, pass.name, &passes::PassInfo::name) != ours.end() || std::ranges::find(stage_table(), pass.name, &Stage::name) != stage_table().end())
+  if (std::ranges::find(ours, pass.name, &passes::PassInfo::name) != ours.end() ||
+      std::ranges::find(stage_table(), pass.name, &Stage::name) != stage_table().end())
     throw_user_error("{} is the name of a pass or stage of the compiler: give the pass another one", pass.name);
   std::vector<std::string_view> stages;
   for (const Stage& stage : stage_table())

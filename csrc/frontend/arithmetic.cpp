@@ -23,8 +23,7 @@ Results import_sum(CallContext& context, std::vector<Term> terms, ScalarOp plain
     return apply(context, ScalarOp::LogicalOr, terms, *dtype);
   }
   if (unit) return apply(context, plain, terms, *dtype);
-  if (!is_float(*dtype) && (std::holds_alternative<double>(*alpha) || std::holds_alternative<GivenReal>(*alpha)))
-    return std::nullopt;
+  if (!is_float(*dtype) && (std::holds_alternative<double>(*alpha) || std::holds_alternative<GivenReal>(*alpha))) return std::nullopt;
   terms.push_back(*alpha);
   return apply(context, weighted, terms, *dtype);
 }
@@ -68,8 +67,7 @@ bool is_by_value(const CallContext& context, const Term& divisor) {
 // A divisor that is taken by value, in the compute type.
 Operand held_divisor(CallContext& context, const Operand& divisor, DType dtype) {
   const DType compute = compute_type(dtype);
-  if (const auto* symbol = std::get_if<sym::Expr>(&divisor))
-    return Operand(context.build.full(Operand(*symbol), compute, context.result().device, {}));
+  if (const auto* symbol = std::get_if<sym::Expr>(&divisor)) return Operand(context.build.full(Operand(*symbol), compute, context.result().device, {}));
   const auto* id = std::get_if<ValueId>(&divisor);
   return id == nullptr || context.dtype(*id) == compute ? divisor : Operand(context.apply_to_number(ScalarOp::Cast, *id, compute));
 }
@@ -93,8 +91,8 @@ Operand inverse(CallContext& context, const Operand& divisor, DType dtype) {
 ValueId crosses_zero(graph::Builder& build, ValueId remainder, const Operand& divisor, const Operand& zero) {
   const auto* constant = std::get_if<Scalar>(&divisor);
   if (constant != nullptr) return build.elementwise(constant->real() < 0 ? ScalarOp::Gt : ScalarOp::Lt, {remainder, zero});
-  const ValueId differs = build.elementwise(
-      ScalarOp::LogicalXor, {build.elementwise(ScalarOp::Lt, {divisor, zero}), build.elementwise(ScalarOp::Lt, {remainder, zero})});
+  const ValueId differs =
+      build.elementwise(ScalarOp::LogicalXor, {build.elementwise(ScalarOp::Lt, {divisor, zero}), build.elementwise(ScalarOp::Lt, {remainder, zero})});
   return build.elementwise(ScalarOp::LogicalAnd, {differs, build.elementwise(ScalarOp::Ne, {remainder, zero})});
 }
 
@@ -128,8 +126,7 @@ ValueId quotient_by_inverse(CallContext& context, const std::vector<Operand>& op
   const auto divide = [&](const Operand& x) { return build.elementwise(ScalarOp::Mul, {x, factor}); };
   const DType compute = compute_type(dtype);
   const ValueId wide = build.cast(dividend, compute);
-  if (rounding == Rounding::Floor)
-    return floor_quotient(build, Operand(wide), on_result_device(context, divisor, compute), compute, dtype, divide);
+  if (rounding == Rounding::Floor) return floor_quotient(build, Operand(wide), on_result_device(context, divisor, compute), compute, dtype, divide);
   return build.cast(build.elementwise(ScalarOp::Trunc, {divide(Operand(wide))}), dtype);
 }
 
@@ -160,8 +157,8 @@ Results import_quotient(CallContext& context, Rounding rounding) {
   if (!is_float(*dtype) || (!narrow && !by_value)) return apply(context, op, *terms, *dtype);
   auto operands = operands_in(context, *terms, *dtype, ScalarRounding::ButSecond);
   if (!operands) return std::nullopt;
-  operands->front() = scalar_arg_of((*terms)[0]) != nullptr ? rounded_number(context, operands->front(), *dtype)
-                                                            : on_result_device(context, operands->front(), *dtype);
+  operands->front() =
+      scalar_arg_of((*terms)[0]) != nullptr ? rounded_number(context, operands->front(), *dtype) : on_result_device(context, operands->front(), *dtype);
   if (by_value && context.eager().divides_by_inverse && std::holds_alternative<ValueId>(operands->front()))
     return std::vector{quotient_by_inverse(context, *operands, *dtype, rounding)};
   if (!by_value && rounding != Rounding::None) return std::vector{rounded_quotient(context, *operands, *dtype, rounding)};
@@ -170,9 +167,7 @@ Results import_quotient(CallContext& context, Rounding rounding) {
 
 Results import_div(CallContext& context) {
   const std::string mode = context.text(2, "rounding_mode", "");
-  return import_quotient(context, mode == "floor"   ? Rounding::Floor
-                                  : mode == "trunc" ? Rounding::Trunc
-                                                    : Rounding::None);
+  return import_quotient(context, mode == "floor" ? Rounding::Floor : mode == "trunc" ? Rounding::Trunc : Rounding::None);
 }
 
 Results import_floor_divide(CallContext& context) { return import_quotient(context, Rounding::Floor); }
@@ -204,8 +199,7 @@ Results import_pow_scalar(CallContext& context) {
   if (in_f32 && (e == 3 || e == -2)) {  // not rounded between
     const ValueId wide = build.cast(build.cast(std::get<ValueId>(base), *dtype), DType::F32);
     const ValueId wide_square = build.elementwise(ScalarOp::Mul, {wide, wide});
-    const ValueId power = e == 3 ? build.elementwise(ScalarOp::Mul, {wide_square, wide})
-                                 : build.elementwise(ScalarOp::Reciprocal, {wide_square});
+    const ValueId power = e == 3 ? build.elementwise(ScalarOp::Mul, {wide_square, wide}) : build.elementwise(ScalarOp::Reciprocal, {wide_square});
     return std::vector{build.cast(power, *dtype)};
   }
   const ValueId x = build.cast(std::get<ValueId>(base), *dtype);
@@ -255,17 +249,13 @@ void add_arithmetic_rows(ImportTable& table) {
   add({"aten::sub.Tensor", "aten::sub.Scalar"}, import_sub);
   add({"aten::rsub.Tensor", "aten::rsub.Scalar"}, import_rsub);
   add({"aten::mul.Tensor", "aten::mul.Scalar"}, import_mul);
-  add({"aten::div.Tensor", "aten::div.Scalar", "aten::div.Tensor_mode", "aten::div.Scalar_mode",
-       "aten::true_divide.Tensor"},
-      import_div);
+  add({"aten::div.Tensor", "aten::div.Scalar", "aten::div.Tensor_mode", "aten::div.Scalar_mode", "aten::true_divide.Tensor"}, import_div);
   add({"aten::floor_divide", "aten::floor_divide.Scalar"}, import_floor_divide);
   add({"aten::pow.Tensor_Scalar"}, import_pow_scalar);
   add({"aten::pow.Tensor_Tensor"}, import_pow_tensor);
   add({"aten::pow.Scalar"}, import_pow_of_scalar);
-  add({"aten::maximum", "aten::max.other"},
-      [](CallContext& c) { return import_extremum(c, ScalarOp::Maximum, ScalarOp::LogicalOr); });
-  add({"aten::minimum", "aten::min.other"},
-      [](CallContext& c) { return import_extremum(c, ScalarOp::Minimum, ScalarOp::LogicalAnd); });
+  add({"aten::maximum", "aten::max.other"}, [](CallContext& c) { return import_extremum(c, ScalarOp::Maximum, ScalarOp::LogicalOr); });
+  add({"aten::minimum", "aten::min.other"}, [](CallContext& c) { return import_extremum(c, ScalarOp::Minimum, ScalarOp::LogicalAnd); });
 }
 
 }  // namespace cxxinductor::frontend

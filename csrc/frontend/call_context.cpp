@@ -41,20 +41,17 @@ namespace {
 
 // Properties of a generated value's nodes for which two devices may compute different results.
 struct GeneratedTraits {
-  bool ranked = false;         // not all of rank 0
-  bool approximate = false;    // functions that the devices' libraries round differently
-  bool float_to_int = false;   // values out of range differ between devices
-  bool may_overflow = false;   // floats that may leave the range of integers
+  bool ranked = false;        // not all of rank 0
+  bool approximate = false;   // functions that the devices' libraries round differently
+  bool float_to_int = false;  // values out of range differ between devices
+  bool may_overflow = false;  // floats that may leave the range of integers
 
   bool add(const graph::Graph& graph, const graph::Node& node, const graph::Value& value) {
     ranked |= !value.sizes.empty();
     for (const Operand& operand : node.operands)
-      if (const auto* scalar = std::get_if<Scalar>(&operand); scalar && is_float(scalar->dtype()))
-        may_overflow |= !(std::abs(scalar->as_real()) < 0x1p31);
+      if (const auto* scalar = std::get_if<Scalar>(&operand); scalar && is_float(scalar->dtype())) may_overflow |= !(std::abs(scalar->as_real()) < 0x1p31);
     const auto* elementwise = node.as<graph::Elementwise>();
-    if (!elementwise)
-      return node.as<graph::Full>() || node.as<graph::Iota>() || node.as<graph::Cat>() || node.as<graph::Pad>() ||
-             graph::is_view(node.kind);
+    if (!elementwise) return node.as<graph::Full>() || node.as<graph::Iota>() || node.as<graph::Cat>() || node.as<graph::Pad>() || graph::is_view(node.kind);
     const ScalarOp op = elementwise->op;
     approximate |= info(op).traits.transcendental || info(op).traits.random;
     may_overflow |= is_float(value.dtype) && (op == ScalarOp::Div || op == ScalarOp::Reciprocal);

@@ -37,9 +37,8 @@ constexpr std::string_view products[] = {
 };
 constexpr std::string_view whole_products[] = {"addr", "baddbmm", "dot", "mv", "vdot"};
 constexpr std::string_view convolutions[] = {
-    "convolution*",       "_convolution*", "_conv_depthwise*", "mkldnn_convolution*",
-    "cudnn_convolution*", "_slow_conv*",   "slow_conv*",       "_thnn_conv*",
-    "conv_tbc*",          "im2col",        "col2im",
+    "convolution*", "_convolution*", "_conv_depthwise*", "mkldnn_convolution*", "cudnn_convolution*", "_slow_conv*", "slow_conv*", "_thnn_conv*",
+    "conv_tbc*",    "im2col",        "col2im",
 };
 constexpr std::string_view attention[] = {
     "_scaled_dot_product_*", "_flash_attention_*", "_efficient_attention_*", "_cudnn_attention_*", "_fused_sdp_choice",
@@ -48,22 +47,18 @@ constexpr std::string_view whole_attention[] = {"_scaled_dot_product_flash_atten
 constexpr std::string_view recurrent[] = {"_cudnn_rnn*", "_thnn_fused_*", "mkldnn_rnn_layer*"};
 constexpr std::string_view whole_recurrent[] = {"gru", "lstm", "rnn_relu", "rnn_tanh"};
 constexpr std::string_view linear_algebra[] = {
-    "linalg_*", "_linalg_*", "cholesky*", "_cholesky*",       "geqrf", "ormqr",
-    "orgqr",    "lu_*",      "_lu_*",     "triangular_solve", "svd",   "qr",
+    "linalg_*", "_linalg_*", "cholesky*", "_cholesky*", "geqrf", "ormqr", "orgqr", "lu_*", "_lu_*", "triangular_solve", "svd", "qr",
 };
 constexpr std::string_view transforms[] = {"_fft_*", "fft_*"};
 constexpr std::string_view orders[] = {
     "sort",      "topk",     "kthvalue", "median", "nanmedian", "mode",       "searchsorted",
     "bucketize", "_unique*", "unique_*", "histc",  "bincount",  "histogram*", "_histogramdd_*",
 };
-constexpr std::string_view scans[] = {"masked_scatter*", "cummax",       "cummin",       "_cummax_helper",
-                                      "_cummin_helper",  "logcumsumexp", "_logcumsumexp"};
-constexpr std::string_view data_sizes[] = {"nonzero*",          "masked_select", "_local_scalar_dense",
-                                           "repeat_interleave", "item",          "equal"};
+constexpr std::string_view scans[] = {"masked_scatter*", "cummax", "cummin", "_cummax_helper", "_cummin_helper", "logcumsumexp", "_logcumsumexp"};
+constexpr std::string_view data_sizes[] = {"nonzero*", "masked_select", "_local_scalar_dense", "repeat_interleave", "item", "equal"};
 constexpr std::string_view generators[] = {
-    "rand*",          "normal*",           "uniform*", "exponential", "geometric",         "cauchy",
-    "log_normal",     "multinomial",       "poisson",  "binomial",    "_sample_dirichlet", "_standard_gamma",
-    "native_dropout", "rrelu_with_noise*", "random*",
+    "rand*",    "normal*",           "uniform*",        "exponential",    "geometric",         "cauchy",  "log_normal", "multinomial", "poisson",
+    "binomial", "_sample_dirichlet", "_standard_gamma", "native_dropout", "rrelu_with_noise*", "random*",
 };
 constexpr std::string_view whole_generators[] = {"bernoulli"};
 constexpr std::string_view resampling[] = {"upsample_*", "_upsample_*", "grid_sampler*"};
@@ -81,11 +76,9 @@ constexpr std::string_view functions[] = {
     "lcm",     "frexp",     "ldexp",   "nextafter", "angle",           "hash_tensor",
 };
 constexpr std::string_view whole_roundings[] = {
-    "glu_backward", "huber_loss",       "huber_loss_backward", "logit", "logit_backward",
-    "special_entr", "special_log_ndtr", "special_xlog1py",     "xlogy",
+    "glu_backward", "huber_loss", "huber_loss_backward", "logit", "logit_backward", "special_entr", "special_log_ndtr", "special_xlog1py", "xlogy",
 };
-constexpr std::string_view dynamic_programs[] = {"_ctc_loss*", "ctc_loss", "multi_margin_loss*",
-                                                 "multilabel_margin_loss*"};
+constexpr std::string_view dynamic_programs[] = {"_ctc_loss*", "ctc_loss", "multi_margin_loss*", "multilabel_margin_loss*"};
 constexpr std::string_view bags[] = {"_embedding_bag*", "segment_reduce", "_segment_reduce*"};
 constexpr std::string_view storages[] = {
     "set_", "resize_", "resize", "as_strided*", "diagonal", "unfold", "_sparse_*",
@@ -142,9 +135,8 @@ constexpr Row rows[] = {
 };
 
 bool holds(Names names, std::string_view name) {
-  return std::any_of(names.begin(), names.end(), [&](std::string_view entry) {
-    return entry.ends_with('*') ? name.starts_with(entry.substr(0, entry.size() - 1)) : name == entry;
-  });
+  return std::any_of(names.begin(), names.end(),
+                     [&](std::string_view entry) { return entry.ends_with('*') ? name.starts_with(entry.substr(0, entry.size() - 1)) : name == entry; });
 }
 
 std::string_view name_in_aten(std::string_view callee) {
@@ -170,8 +162,7 @@ std::string_view reason_of_call(std::string_view callee) {
 }
 
 bool arrives_whole(std::string_view callee) {
-  return std::any_of(std::begin(rows), std::end(rows),
-                     [&](const Row& row) { return holds(row.whole, name_in_aten(callee)); });
+  return std::any_of(std::begin(rows), std::end(rows), [&](const Row& row) { return holds(row.whole, name_in_aten(callee)); });
 }
 
 }  // namespace cxxinductor::frontend

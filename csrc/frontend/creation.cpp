@@ -12,9 +12,7 @@ std::vector<ValueId> filled(CallContext& context, Operand value) {
   return {context.build.full(std::move(value), result.dtype, result.device, result.sizes)};
 }
 
-Results import_constant(CallContext& context, double value) {
-  return filled(context, Operand(immediate_real(context.result().dtype, value)));
-}
+Results import_constant(CallContext& context, double value) { return filled(context, Operand(immediate_real(context.result().dtype, value))); }
 
 std::vector<ValueId> spread(CallContext& context, ValueId number) {
   const ValueId source = context.build.cast(number, context.result().dtype);
@@ -50,8 +48,7 @@ Results arange(CallContext& context, sym::Expr start, sym::Expr step) {
   return std::vector{context.build.cast(counted, result.dtype)};
 }
 
-std::optional<sym::Expr> whole(const CallContext& context, size_t position, std::string_view name,
-                               sym::Expr otherwise) {
+std::optional<sym::Expr> whole(const CallContext& context, size_t position, std::string_view name, sym::Expr otherwise) {
   const Arg* arg = context.find(position, name);
   if (arg == nullptr) return otherwise;
   const auto number = context.scalar_arg(position, name);
@@ -85,9 +82,8 @@ void add_creation_rows(ImportTable& table) {
   add({"aten::zeros", "aten::zeros_like", "aten::new_zeros"}, [](CallContext& c) { return import_constant(c, 0); });
   add({"aten::ones", "aten::ones_like", "aten::new_ones"}, [](CallContext& c) { return import_constant(c, 1); });
   const auto add_full = [&table](const char* name, size_t position) {
-    table.emplace(name, ImportRow{.importer = [position](CallContext& c) { return import_full(c, position); },
-                                  .accepts = Accepts::Copies,
-                                  .given_reals = true});
+    table.emplace(name,
+                  ImportRow{.importer = [position](CallContext& c) { return import_full(c, position); }, .accepts = Accepts::Copies, .given_reals = true});
   };
   for (const char* name : {"aten::full", "aten::full_like", "aten::fill.Scalar"}) add_full(name, 1);
   add_full("aten::new_full", 2);

@@ -31,9 +31,7 @@ Results import_to_copy(CallContext& context) {
 }
 
 // prims::convert_element_type: no copy where the dtype stays.
-Results import_convert(CallContext& context) {
-  return std::vector{context.build.cast(context.tensor(0, "self"), context.result().dtype)};
-}
+Results import_convert(CallContext& context) { return std::vector{context.build.cast(context.tensor(0, "self"), context.result().dtype)}; }
 
 // copy(self, src): src in the dtype and sizes of self, on its device; converted, as by eager, before it moves.
 Results import_functional_copy(CallContext& context) {
@@ -48,9 +46,7 @@ Results import_functional_copy(CallContext& context) {
   return std::vector{context.build.elementwise(ScalarOp::Identity, {spread})};
 }
 
-bool is_legacy_empty(const CallContext& context, ValueId x) {
-  return context.rank(x) == 1 && context.value(x).sizes.front().is_constant(0);
-}
+bool is_legacy_empty(const CallContext& context, ValueId x) { return context.rank(x) == 1 && context.value(x).sizes.front().is_constant(0); }
 
 // cat promotes among all its tensors; a tensor of size [0] may join others of any sizes.
 Results import_cat(CallContext& context) {
@@ -106,8 +102,7 @@ Results import_slice_backward(CallContext& context) {
   const ValueId gradient = context.tensor(0, "grad_output");
   const auto rank = static_cast<int>(context.result().sizes.size());
   const int dim = context.dim(2, "dim", 0, rank);
-  const auto start =
-      wrapped_start(context, context.expr(3, "start", 0), context.result().sizes[static_cast<size_t>(dim)]);
+  const auto start = wrapped_start(context, context.expr(3, "start", 0), context.result().sizes[static_cast<size_t>(dim)]);
   if (!start || !context.expr(5, "step", 1).is_constant(1)) return std::nullopt;
   return std::vector{surrounded_by_zeros(context, gradient, dim, *start)};
 }
@@ -205,11 +200,9 @@ void add_data_movement_rows(ImportTable& table) {
     for (const char* name : names) table.emplace(name, ImportRow{importer, Accepts::Copies});
   };
   add({"aten::clone", "aten::lift_fresh_copy", "aten::alias_copy", "aten::contiguous"}, import_copy);
-  table.emplace("aten::_to_copy",
-                ImportRow{.importer = import_to_copy, .accepts = Accepts::Copies, .host_constants = true});
+  table.emplace("aten::_to_copy", ImportRow{.importer = import_to_copy, .accepts = Accepts::Copies, .host_constants = true});
   add({"prims::convert_element_type"}, import_convert);
-  table.emplace("aten::copy",
-                ImportRow{.importer = import_functional_copy, .accepts = Accepts::Copies, .any_device = true});
+  table.emplace("aten::copy", ImportRow{.importer = import_functional_copy, .accepts = Accepts::Copies, .any_device = true});
   add({"aten::cat"}, import_cat);
   add({"aten::stack"}, import_stack);
   add({"aten::constant_pad_nd"}, import_pad);

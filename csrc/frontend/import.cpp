@@ -30,8 +30,7 @@ class Import {
  public:
   Import(const CallGraph& calls, const SchemaSource& schemas, const ImportEnvironment& environment)
       : calls_(calls), schemas_(schemas), environment_(environment), values_(calls.values.size()), build_(graph_) {
-    for (const CallValueInfo& info : calls.values)
-      leaves_host_ = leaves_host_ || (info.kind == CallValueInfo::Kind::Tensor && !in_host_memory(info.device));
+    for (const CallValueInfo& info : calls.values) leaves_host_ = leaves_host_ || (info.kind == CallValueInfo::Kind::Tensor && !in_host_memory(info.device));
   }
 
   graph::Graph run() {
@@ -57,8 +56,7 @@ class Import {
     // An output may be a copy that the import made.
     for (size_t i = 0; i < calls_.outputs.size(); ++i) {
       const OperandRef* ref = calls_.outputs[i].as<OperandRef>();
-      if (ref != nullptr && graph.outputs[i].kind == graph::Output::Kind::Tensor)
-        found.push_back({graph.values[graph.outputs[i].value].name, ref->operand});
+      if (ref != nullptr && graph.outputs[i].kind == graph::Output::Kind::Tensor) found.push_back({graph.values[graph.outputs[i].value].name, ref->operand});
     }
     return found;
   }
@@ -72,8 +70,7 @@ class Import {
     if (info.kind == CallValueInfo::Kind::Tensor) {
       const auto found = calls_.input_strides.find(static_cast<uint32_t>(position));
       const Sizes& strides = found == calls_.input_strides.end() ? info.strides : found->second;
-      values_[id] =
-          build_.input(info.name, info.dtype, info.device, info.sizes, strides_of_elements(info.sizes, strides));
+      values_[id] = build_.input(info.name, info.dtype, info.device, info.sizes, strides_of_elements(info.sizes, strides));
       graph_.inputs.back().donated = calls_.donated.contains(static_cast<uint32_t>(position));
       graph_.inputs.back().frozen = calls_.frozen.contains(static_cast<uint32_t>(position));
       input_positions_[*values_[id]] = static_cast<uint32_t>(position);
@@ -99,14 +96,12 @@ class Import {
 
   bool is_known(sym::Expr e) const {
     const auto& symbols = e.free_symbols();
-    return std::all_of(symbols.begin(), symbols.end(),
-                       [this](sym::Expr s) { return known_.count(std::string(s.name())) != 0; });
+    return std::all_of(symbols.begin(), symbols.end(), [this](sym::Expr s) { return known_.count(std::string(s.name())) != 0; });
   }
 
   ValueId tensor_of(CallValue id) const {
     if (id >= values_.size() || !values_[id]) {
-      throw_unsupported("%{} is used as a tensor but no call made it",
-                        id < values_.size() ? calls_.values[id].name : "?");
+      throw_unsupported("%{} is used as a tensor but no call made it", id < values_.size() ? calls_.values[id].name : "?");
     }
     return *values_[id];
   }
@@ -203,8 +198,7 @@ class Import {
     }
     if (is_implied_assertion(call)) return keep_definitions(call.args[0]);
     const size_t nodes_before = graph_.nodes.size();
-    Results results = defines_symbols(context) ? context.decline("the sizes of its result depend on the elements of its arguments")
-                                               : import_natively(context);
+    Results results = defines_symbols(context) ? context.decline("the sizes of its result depend on the elements of its arguments") : import_natively(context);
     if (!results) {
       results = import_extern(context, calls_, schemas_);
       record_reason(context);
@@ -238,8 +232,7 @@ class Import {
     if (!e) return;
     const graph::Definers definers = graph::find_definers(graph_);
     for (sym::Expr symbol : e->free_symbols())
-      if (const auto found = definers.find(symbol.name()); found != definers.end())
-        graph_.nodes[found->second].as<graph::Extern>()->ordered = true;
+      if (const auto found = definers.find(symbol.name()); found != definers.end()) graph_.nodes[found->second].as<graph::Extern>()->ordered = true;
   }
 
   bool defines_symbols(const CallContext& context) const {
@@ -258,8 +251,7 @@ class Import {
         context.reject(fmt::format("takes the size {}, whose symbols nothing defines", to_string(*e)));
     for (size_t i = 0; i < context.result_count(); ++i) {
       const CallValueInfo& info = context.result(i);
-      if (info.kind == CallValueInfo::Kind::SymInt && !is_known(info.symbol))
-        context.reject(fmt::format("returns the size {}", to_string(info.symbol)));
+      if (info.kind == CallValueInfo::Kind::SymInt && !is_known(info.symbol)) context.reject(fmt::format("returns the size {}", to_string(info.symbol)));
       for (size_t d = 0; d < 2 * info.sizes.size(); ++d) {
         const sym::Expr e = d < info.sizes.size() ? info.sizes[d] : info.strides[d - info.sizes.size()];
         if (!e.is_symbol() || is_known(e)) continue;
@@ -270,8 +262,7 @@ class Import {
     }
     for (size_t i = 0; i < context.result_count(); ++i)
       for (sym::Expr e : context.result(i).sizes)
-        if (!is_known(e))
-          context.reject(fmt::format("has a result of size {}, whose symbols nothing defines", to_string(e)));
+        if (!is_known(e)) context.reject(fmt::format("has a result of size {}, whose symbols nothing defines", to_string(e)));
   }
 
   Results import_natively(CallContext& context) {
@@ -340,8 +331,7 @@ class Import {
   // A tensor in the host's memory in a graph that uses other memory, and no constant.
   bool is_host_tensor(const CallContext& context, OperandRef ref) const {
     const CallValueInfo& info = calls_.values[ref.operand];
-    return leaves_host_ && info.kind == CallValueInfo::Kind::Tensor && in_host_memory(info.device) &&
-           !is_host_constant(context, ref);
+    return leaves_host_ && info.kind == CallValueInfo::Kind::Tensor && in_host_memory(info.device) && !is_host_constant(context, ref);
   }
 
   // A rank-0 tensor in the host's memory.
@@ -353,11 +343,9 @@ class Import {
   // Rank 0, and made of nothing or of such numbers.
   bool makes_a_number(const CallContext& context) const {
     const std::vector<Arg>& args = context.call().args;
-    return context.result_count() == 1 && context.result().sizes.empty() &&
-           std::all_of(args.begin(), args.end(), [&](const Arg& arg) {
+    return context.result_count() == 1 && context.result().sizes.empty() && std::all_of(args.begin(), args.end(), [&](const Arg& arg) {
              const OperandRef* ref = arg.as<OperandRef>();
-             return ref == nullptr || calls_.values[ref->operand].kind != CallValueInfo::Kind::Tensor ||
-                    is_host_constant(context, *ref);
+             return ref == nullptr || calls_.values[ref->operand].kind != CallValueInfo::Kind::Tensor || is_host_constant(context, *ref);
            });
   }
 
@@ -373,8 +361,7 @@ class Import {
 
   void record_results(const CallContext& context, const std::vector<ValueId>& results, size_t nodes_before) {
     const Call& call = context.call();
-    CXXI_CHECK(results.size() == call.results.size(), "{}: built {} results, the reader has {}", context.description(),
-               results.size(), call.results.size());
+    CXXI_CHECK(results.size() == call.results.size(), "{}: built {} results, the reader has {}", context.description(), results.size(), call.results.size());
     for (size_t i = 0; i < results.size(); ++i) {
       const CallValueInfo& info = context.result(i);
       if (info.kind != CallValueInfo::Kind::Tensor) continue;
@@ -411,8 +398,7 @@ class Import {
   }
 
   void check_result(const CallContext& context, const graph::Value& value, const CallValueInfo& info) const {
-    CXXI_CHECK(value.dtype == info.dtype, "{}: built {}, eager has {}", context.description(), to_string(value.dtype),
-               to_string(info.dtype));
+    CXXI_CHECK(value.dtype == info.dtype, "{}: built {}, eager has {}", context.description(), to_string(value.dtype), to_string(info.dtype));
     bool same = value.sizes.size() == info.sizes.size();
     for (size_t d = 0; same && d < value.sizes.size(); ++d) {
       const bool constant = value.sizes[d].is_constant() && info.sizes[d].is_constant();
@@ -440,9 +426,8 @@ class Import {
   }
 
   bool shares_an_inputs_storage(const CallValueInfo& info) const {
-    return info.storage != 0 && std::any_of(calls_.inputs.begin(), calls_.inputs.end(), [&](CallValue input) {
-             return calls_.values[input].storage == info.storage;
-           });
+    return info.storage != 0 &&
+           std::any_of(calls_.inputs.begin(), calls_.inputs.end(), [&](CallValue input) { return calls_.values[input].storage == info.storage; });
   }
 
   // The value with exactly these strides: itself where its layout can be fixed so, else a copy.
@@ -452,8 +437,7 @@ class Import {
     const sym::Assumptions elements = assume_nonempty(value.sizes, graph_.assumptions);
     for (size_t d = 0; d < strides.size(); ++d)  // one element lies alike under any stride
       same = same && (value.sizes[d].is_constant(1) || sym::prove_equal(value.layout.strides[d], strides[d], elements));
-    const bool fixable = value.layout.kind == graph::Layout::Kind::Flexible && value.producer.valid() &&
-                         !graph::is_view(graph_.nodes[value.producer].kind);
+    const bool fixable = value.layout.kind == graph::Layout::Kind::Flexible && value.producer.valid() && !graph::is_view(graph_.nodes[value.producer].kind);
     if ((same || fixable) && !ends_in_input(id)) {
       if (value.producer.valid()) value.layout = {graph::Layout::Kind::Fixed, strides};
       return id;
@@ -480,8 +464,7 @@ class Import {
 
 }  // namespace
 
-graph::Graph import_graph(const CallGraph& calls, const SchemaSource& schemas, const ImportEnvironment& environment,
-                          ImportNotes* notes) {
+graph::Graph import_graph(const CallGraph& calls, const SchemaSource& schemas, const ImportEnvironment& environment, ImportNotes* notes) {
   Import import(calls, schemas, environment);
   graph::Graph graph = import.run();
   if (notes) *notes = {import.names(graph), import.reasons()};

@@ -27,8 +27,8 @@ struct ImportNotes {
 };
 
 // notes: filled; may be null.
-graph::Graph import_graph(const model::CallGraph& calls, const model::SchemaSource& schemas,
-                          const ImportEnvironment& environment, ImportNotes* notes = nullptr);
+graph::Graph import_graph(const model::CallGraph& calls, const model::SchemaSource& schemas, const ImportEnvironment& environment,
+                          ImportNotes* notes = nullptr);
 
 // Overloads imported whole ("aten::gelu"), for the Python side: these must not be decomposed before import.
 std::vector<std::string> overloads_imported_whole();

@@ -23,14 +23,14 @@
 
 namespace cxxinductor::frontend {
 
+using graph::Operand;
+using graph::ValueId;
 using model::Call;
 using model::CallGraph;
 using model::CallValue;
 using model::CallValueInfo;
 using model::Schema;
 using model::SchemaSource;
-using graph::Operand;
-using graph::ValueId;
 using Sizes = std::vector<sym::Expr>;
 
 // A float that each call gives anew: a value of f64 and rank 0 in the CPU's memory. It promotes as a number.
@@ -48,8 +48,7 @@ using Results = std::optional<std::vector<ValueId>>;
 
 class CallContext {
  public:
-  CallContext(graph::Builder& builder, const CallGraph& graph, const ImportEnvironment& environment, const Call& call,
-              const ImportedValues& values)
+  CallContext(graph::Builder& builder, const CallGraph& graph, const ImportEnvironment& environment, const Call& call, const ImportedValues& values)
       : build(builder), graph_(graph), environment_(environment), call_(call), values_(values) {}
 
   graph::Builder& build;
@@ -138,11 +137,11 @@ using Importer = std::function<Results(CallContext&)>;
 struct ImportRow {
   Importer importer;
   Accepts accepts = Accepts::Arithmetic;
-  bool host_scalars = false;  // on CUDA, operands may be rank-0 CPU tensors: kernels take their values
+  bool host_scalars = false;    // on CUDA, operands may be rank-0 CPU tensors: kernels take their values
   bool host_constants = false;  // CUDA calls may have operands that are generated on the CPU
-  bool any_device = false;  // the importer moves operands that are on other devices than the result
-  bool given_reals = false;  // numbers may be GivenReals
-  bool registered = false;  // of a user's op: the importer takes arguments by position alone
+  bool any_device = false;      // the importer moves operands that are on other devices than the result
+  bool given_reals = false;     // numbers may be GivenReals
+  bool registered = false;      // of a user's op: the importer takes arguments by position alone
 };
 // By overload: "aten::add.Tensor"; a default overload has no suffix. The first row of an overload stays.
 using ImportTable = std::map<std::string, ImportRow, std::less<>>;

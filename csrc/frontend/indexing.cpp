@@ -4,9 +4,7 @@
 #include "ir/graph/infer.h"
 
 namespace cxxinductor::frontend {
-bool is_index(const CallContext& context, ValueId id) {
-  return context.dtype(id) == DType::I64 || context.dtype(id) == DType::I32;
-}
+bool is_index(const CallContext& context, ValueId id) { return context.dtype(id) == DType::I64 || context.dtype(id) == DType::I32; }
 
 namespace {
 

@@ -33,10 +33,8 @@ Results import_layer_norm(CallContext& context) {
   const ValueId rstd = reciprocal_deviation(context, found.m2, count, context.real(4, "eps", 1e-5));
   const ValueId centred = build.elementwise(ScalarOp::Sub, {wide, found.mean});
   const ValueId normal = build.elementwise(ScalarOp::Mul, {centred, rstd});
-  const ValueId result =
-      scale_and_shift(context, normal, context.optional_tensor(2, "weight"), context.optional_tensor(3, "bias"));
-  return std::vector{build.cast(result, context.result(0).dtype), build.cast(found.mean, context.result(1).dtype),
-                     build.cast(rstd, context.result(2).dtype)};
+  const ValueId result = scale_and_shift(context, normal, context.optional_tensor(2, "weight"), context.optional_tensor(3, "bias"));
+  return std::vector{build.cast(result, context.result(0).dtype), build.cast(found.mean, context.result(1).dtype), build.cast(rstd, context.result(2).dtype)};
 }
 
 // _fused_rms_norm(input, normalized_shape, weight?, eps?) -> (output, rstd); eps defaults to the compute type's epsilon.
@@ -88,9 +86,8 @@ Results import_group_norm(CallContext& context) {
   const ValueId normal = build.elementwise(ScalarOp::Mul, {centred, deviation});
   const auto weight = context.optional_tensor(1, "weight"), bias = context.optional_tensor(2, "bias");
   const ValueId shaped = build.reshape(normal, context.value(x).sizes);
-  const ValueId result = scale_and_shift(
-      context, shaped, weight ? std::optional(per_channel(context, *weight, rank, compute)) : std::nullopt,
-      bias ? std::optional(per_channel(context, *bias, rank, compute)) : std::nullopt);
+  const ValueId result = scale_and_shift(context, shaped, weight ? std::optional(per_channel(context, *weight, rank, compute)) : std::nullopt,
+                                         bias ? std::optional(per_channel(context, *bias, rank, compute)) : std::nullopt);
   return std::vector{build.cast(result, context.result(0).dtype), build.reshape(mean_result, context.result(1).sizes),
                      build.reshape(rstd_result, context.result(2).sizes)};
 }
@@ -112,9 +109,8 @@ ValueId batch_norm(CallContext& context, const BatchNormArguments& a) {
   const ValueId deviation = build.elementwise(ScalarOp::Rsqrt, {shifted});
   const ValueId centred = build.elementwise(ScalarOp::Sub, {build.cast(a.x, compute), mean});
   const ValueId normal = build.elementwise(ScalarOp::Mul, {centred, deviation});
-  const ValueId result = scale_and_shift(
-      context, normal, a.weight ? std::optional(per_channel(context, *a.weight, rank, compute)) : std::nullopt,
-      a.bias ? std::optional(per_channel(context, *a.bias, rank, compute)) : std::nullopt);
+  const ValueId result = scale_and_shift(context, normal, a.weight ? std::optional(per_channel(context, *a.weight, rank, compute)) : std::nullopt,
+                                         a.bias ? std::optional(per_channel(context, *a.bias, rank, compute)) : std::nullopt);
   return build.cast(result, context.result(0).dtype);
 }
 
@@ -132,8 +128,7 @@ Results with_statistics(CallContext& context, ValueId output, const BatchNormArg
       const bool same = context.dtype(a.mean) == info.dtype;
       results.push_back(same ? build.elementwise(ScalarOp::Identity, {a.mean}) : build.cast(a.mean, info.dtype));
     } else {
-      const ValueId shifted = build.elementwise(
-          ScalarOp::Add, {build.cast(a.variance, compute), Operand(immediate_real(compute, a.epsilon))});
+      const ValueId shifted = build.elementwise(ScalarOp::Add, {build.cast(a.variance, compute), Operand(immediate_real(compute, a.epsilon))});
       results.push_back(build.cast(build.elementwise(ScalarOp::Rsqrt, {shifted}), info.dtype));
     }
   }
@@ -153,11 +148,13 @@ bool statistics_are_known(const CallContext& context, ValueId mean) {
 // _native_batch_norm_legit_no_training(input, weight?, bias?, running_mean, running_var, momentum, eps)
 Results import_batch_norm(CallContext& context) {
   const ValueId x = context.tensor(0, "input");
-  const BatchNormArguments arguments{x, context.tensor(3, "running_mean"), context.tensor(4, "running_var"),
-                                     context.optional_tensor(1, "weight"), context.optional_tensor(2, "bias"),
+  const BatchNormArguments arguments{x,
+                                     context.tensor(3, "running_mean"),
+                                     context.tensor(4, "running_var"),
+                                     context.optional_tensor(1, "weight"),
+                                     context.optional_tensor(2, "bias"),
                                      context.real(6, "eps", 1e-5)};
-  if (context.rank(x) < 2 || !is_float(context.dtype(x)) || !statistics_are_known(context, arguments.mean))
-    return std::nullopt;
+  if (context.rank(x) < 2 || !is_float(context.dtype(x)) || !statistics_are_known(context, arguments.mean)) return std::nullopt;
   return with_statistics(context, batch_norm(context, arguments), arguments);
 }
 
@@ -168,8 +165,8 @@ Results import_batch_norm_with_flag(CallContext& context) {
   if (context.rank(x) < 2) return std::nullopt;
   const auto mean = context.optional_tensor(3, "running_mean"), variance = context.optional_tensor(4, "running_var");
   if (!mean || !variance || !is_float(context.dtype(x)) || !statistics_are_known(context, *mean)) return std::nullopt;
-  const BatchNormArguments arguments{x, *mean, *variance, context.optional_tensor(1, "weight"),
-                                     context.optional_tensor(2, "bias"), context.real(7, "eps", 1e-5)};
+  const BatchNormArguments arguments{
+      x, *mean, *variance, context.optional_tensor(1, "weight"), context.optional_tensor(2, "bias"), context.real(7, "eps", 1e-5)};
   return with_statistics(context, batch_norm(context, arguments), arguments);
 }
 

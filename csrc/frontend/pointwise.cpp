@@ -34,8 +34,7 @@ Results apply_promoted(CallContext& context, ScalarOp op, std::span<const Term> 
   return dtype ? apply(context, op, terms, *dtype, rounding) : std::nullopt;
 }
 
-std::optional<std::vector<Term>> terms_of(const CallContext& context, std::initializer_list<std::string_view> names,
-                                          size_t first) {
+std::optional<std::vector<Term>> terms_of(const CallContext& context, std::initializer_list<std::string_view> names, size_t first) {
   std::vector<Term> terms;
   for (std::string_view name : names) {
     auto found = term(context, first++, name);
@@ -191,8 +190,7 @@ Results import_masked_fill(CallContext& context) {
 // addcmul and addcdiv: the weight is held in the compute type. A kernel of addcdiv that does not contract divides
 // value * tensor1, adds, and rounds once.
 Results import_weighted(CallContext& context, ScalarOp op) {
-  const std::vector<Term> tensors{context.tensor(0, "self"), context.tensor(1, "tensor1"),
-                                  context.tensor(2, "tensor2")};
+  const std::vector<Term> tensors{context.tensor(0, "self"), context.tensor(1, "tensor1"), context.tensor(2, "tensor2")};
   const auto dtype = operation_dtype(context, op, tensors);
   const auto given = context.scalar_arg(3, "value");
   const auto weight = dtype ? number_operand(context, given.value_or(ScalarArg(1.0)), *dtype) : std::nullopt;
@@ -279,9 +277,7 @@ Results import_elu_backward(CallContext& context) {
   const auto rounded = [&](double value) { return immediate_real(dtype, value).real(); };
   const double scale = rounded(context.real(2, "scale", 1)), input_scale = rounded(context.real(3, "input_scale", 1));
   const double weight = rounded(rounded(context.real(1, "alpha", 1)) * scale);
-  const auto times = [&](ValueId a, double b) {
-    return build.elementwise(ScalarOp::Mul, {a, Operand(immediate_real(dtype, b))});
-  };
+  const auto times = [&](ValueId a, double b) { return build.elementwise(ScalarOp::Mul, {a, Operand(immediate_real(dtype, b))}); };
   const ValueId wide = build.cast(x, compute), g = build.cast(gradient, compute);
   ValueId below = times(g, input_scale);
   if (context.boolean(4, "is_result", false)) {
@@ -293,10 +289,9 @@ Results import_elu_backward(CallContext& context) {
   }
   const Operand zero(immediate_real(dtype, 0));
   const ValueId above = times(g, scale);
-  const ValueId chosen =
-      context.eager().elu_gradient_of_nan_is_above
-          ? build.elementwise(ScalarOp::Where, {build.elementwise(ScalarOp::Le, {wide, zero}), below, above})
-          : build.elementwise(ScalarOp::Where, {build.elementwise(ScalarOp::Gt, {wide, zero}), above, below});
+  const ValueId chosen = context.eager().elu_gradient_of_nan_is_above
+                             ? build.elementwise(ScalarOp::Where, {build.elementwise(ScalarOp::Le, {wide, zero}), below, above})
+                             : build.elementwise(ScalarOp::Where, {build.elementwise(ScalarOp::Gt, {wide, zero}), above, below});
   return std::vector{build.cast(chosen, dtype)};
 }
 
@@ -369,8 +364,7 @@ Results import_glu(CallContext& context) {
 
 // _prelu_kernel(self, weight): leaky_relu with a slope for each element.
 Results import_prelu(CallContext& context) {
-  return apply_promoted(context, ScalarOp::LeakyRelu,
-                        {{Term(context.tensor(0, "self")), Term(context.tensor(1, "weight"))}});
+  return apply_promoted(context, ScalarOp::LeakyRelu, {{Term(context.tensor(0, "self")), Term(context.tensor(1, "weight"))}});
 }
 
 // A row of ops.def: the op's operands are the call's first arguments, numbers promote, and there are no others.
@@ -402,9 +396,7 @@ Results import_over_six(CallContext& context, ScalarOp op) {
 }  // namespace
 
 void add_pointwise_rows(ImportTable& table) {
-  const auto add = [&table](std::string_view name, const Importer& importer) {
-    table.emplace(name, ImportRow{.importer = importer, .given_reals = true});
-  };
+  const auto add = [&table](std::string_view name, const Importer& importer) { table.emplace(name, ImportRow{.importer = importer, .given_reals = true}); };
   for (const ParameterRow& row : kParameterRows) {
     add(row.overload, [&row](CallContext& c) { return import_with_parameters(c, row); });
   }
@@ -422,8 +414,7 @@ void add_pointwise_rows(ImportTable& table) {
   table.emplace("aten::round.decimals", ImportRow{import_round_decimals});
   add("aten::clamp", import_clamp_by_numbers);
   add("aten::clamp.Tensor", import_clamp);
-  for (const char* name :
-       {"aten::where.self", "aten::where.ScalarSelf", "aten::where.ScalarOther", "aten::where.Scalar"}) {
+  for (const char* name : {"aten::where.self", "aten::where.ScalarSelf", "aten::where.ScalarOther", "aten::where.Scalar"}) {
     table.emplace(name, ImportRow{import_where});
   }
   for (const char* name : {"aten::masked_fill.Scalar", "aten::masked_fill.Tensor"}) add(name, import_masked_fill);
@@ -431,19 +422,14 @@ void add_pointwise_rows(ImportTable& table) {
   add("aten::addcdiv", [](CallContext& c) { return import_weighted(c, ScalarOp::Addcdiv); });
   add("aten::lerp.Scalar", import_lerp_scalar);
   table.emplace("aten::hardswish", ImportRow{[](CallContext& c) { return import_over_six(c, ScalarOp::Hardswish); }});
-  table.emplace("aten::hardsigmoid",
-                ImportRow{[](CallContext& c) { return import_over_six(c, ScalarOp::Hardsigmoid); }});
-  const std::pair<const char*, ScalarOp> roundings[] = {{"aten::floor", ScalarOp::Floor},
-                                                        {"aten::ceil", ScalarOp::Ceil},
-                                                        {"aten::round", ScalarOp::Round},
-                                                        {"aten::trunc", ScalarOp::Trunc}};
+  table.emplace("aten::hardsigmoid", ImportRow{[](CallContext& c) { return import_over_six(c, ScalarOp::Hardsigmoid); }});
+  const std::pair<const char*, ScalarOp> roundings[] = {
+      {"aten::floor", ScalarOp::Floor}, {"aten::ceil", ScalarOp::Ceil}, {"aten::round", ScalarOp::Round}, {"aten::trunc", ScalarOp::Trunc}};
   for (const auto& [name, op] : roundings) {
     table.emplace(name, ImportRow{[op](CallContext& c) { return import_rounding(c, op); }});
   }
   const auto add_plain = [&table](std::string_view name, ScalarOp op) {
-    table.emplace(name, ImportRow{.importer = [op](CallContext& c) { return import_plain(c, op); },
-                                  .host_scalars = true,
-                                  .given_reals = true});
+    table.emplace(name, ImportRow{.importer = [op](CallContext& c) { return import_plain(c, op); }, .host_scalars = true, .given_reals = true});
   };
   for (const model::PointwiseOp& row : model::pointwise_ops()) add_plain(row.overload, row.op);
 }

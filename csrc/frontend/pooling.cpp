@@ -26,8 +26,7 @@ struct Window {
 };
 
 // One or two integers of a list; none where they are symbols.
-std::optional<std::pair<int64_t, int64_t>> pair_of(const CallContext& context, size_t position, std::string_view name,
-                                                   std::pair<int64_t, int64_t> otherwise) {
+std::optional<std::pair<int64_t, int64_t>> pair_of(const CallContext& context, size_t position, std::string_view name, std::pair<int64_t, int64_t> otherwise) {
   const Sizes values = context.exprs(position, name);
   if (values.empty()) return otherwise;
   if (!values.front().is_constant() || !values.back().is_constant() || values.size() > 2) return std::nullopt;
@@ -36,8 +35,7 @@ std::optional<std::pair<int64_t, int64_t>> pair_of(const CallContext& context, s
 
 // Arguments (kernel_size, stride, padding[, dilation]) from `first` on; `in` and `out` are the sizes of the pool's input
 // and result, whose last two dimensions are pooled.
-std::optional<Window> window_of(const CallContext& context, size_t first, bool dilated, const Sizes& in,
-                                const Sizes& out) {
+std::optional<Window> window_of(const CallContext& context, size_t first, bool dilated, const Sizes& in, const Sizes& out) {
   const auto kernel = pair_of(context, first, "kernel_size", {0, 0});
   if (!kernel || in.size() < 3 || in.size() != out.size()) return std::nullopt;
   const auto stride = pair_of(context, first + 1, "stride", *kernel);
@@ -47,15 +45,13 @@ std::optional<Window> window_of(const CallContext& context, size_t first, bool d
   if (kernel->first * kernel->second > most_taps) return context.decline("its windows are large");
   const size_t rank = in.size();
   const auto d = static_cast<int>(rank);
-  return Window{
-      {d - 2, kernel->first, stride->first, padding->first, dilation->first, in[rank - 2], out[rank - 2]},
-      {d - 1, kernel->second, stride->second, padding->second, dilation->second, in[rank - 1], out[rank - 1]}};
+  return Window{{d - 2, kernel->first, stride->first, padding->first, dilation->first, in[rank - 2], out[rank - 2]},
+                {d - 1, kernel->second, stride->second, padding->second, dilation->second, in[rank - 1], out[rank - 1]}};
 }
 
 class Pool {
  public:
-  Pool(CallContext& context, Window window, int rank)
-      : context_(context), build_(context.build), window_(std::move(window)), rank_(rank) {}
+  Pool(CallContext& context, Window window, int rank) : context_(context), build_(context.build), window_(std::move(window)), rank_(rank) {}
 
   // x with `fill` around it, as far as windows reach.
   ValueId padded(ValueId x, double fill) {
@@ -77,9 +73,7 @@ class Pool {
   }
 
   // Position among the input's rows or columns of tap `t` of each window, shaped to broadcast along its dimension.
-  ValueId position(const Axis& axis, int64_t t) {
-    return counted(axis, t * axis.dilation - axis.padding, axis.stride, axis.out);
-  }
+  ValueId position(const Axis& axis, int64_t t) { return counted(axis, t * axis.dilation - axis.padding, axis.stride, axis.out); }
 
   // The first position of each window that is inside of the input.
   ValueId first_inside(const Axis& axis) {
@@ -90,8 +84,7 @@ class Pool {
   }
 
   ValueId linear(ValueId row, ValueId column) {
-    return build_.elementwise(
-        ScalarOp::Add, {build_.elementwise(ScalarOp::Mul, {row, Operand(window_.columns.in)}), column});
+    return build_.elementwise(ScalarOp::Add, {build_.elementwise(ScalarOp::Mul, {row, Operand(window_.columns.in)}), column});
   }
 
   ValueId counted(const Axis& axis, sym::Expr start, sym::Expr step, sym::Expr size) {
@@ -103,12 +96,8 @@ class Pool {
   const Window& window() const { return window_; }
 
  private:
-  static sym::Expr reach(const Axis& axis) {
-    return (axis.out - 1) * axis.stride + (axis.window - 1) * axis.dilation + 1;
-  }
-  bool fits(const Axis& axis, sym::Expr reach) const {
-    return axis.padding == 0 && sym::bounds(axis.in - reach, context_.assumptions()).low >= 0;
-  }
+  static sym::Expr reach(const Axis& axis) { return (axis.out - 1) * axis.stride + (axis.window - 1) * axis.dilation + 1; }
+  bool fits(const Axis& axis, sym::Expr reach) const { return axis.padding == 0 && sym::bounds(axis.in - reach, context_.assumptions()).low >= 0; }
 
   CallContext& context_;
   graph::Builder& build_;
@@ -151,11 +140,10 @@ ValueId counted_elements(CallContext& context, Pool& pool, const Axis& axis, boo
   graph::Builder& build = context.build;
   const ValueId start = pool.position(axis, 0);
   const sym::Expr limit = axis.in + axis.padding;
-  const ValueId end = build.elementwise(
-      ScalarOp::Minimum, {build.elementwise(ScalarOp::Add, {start, integer(axis.window)}), Operand(limit)});
+  const ValueId end = build.elementwise(ScalarOp::Minimum, {build.elementwise(ScalarOp::Add, {start, integer(axis.window)}), Operand(limit)});
   if (count_padding) return build.elementwise(ScalarOp::Sub, {end, start});
-  return build.elementwise(ScalarOp::Sub, {build.elementwise(ScalarOp::Minimum, {end, Operand(axis.in)}),
-                                           build.elementwise(ScalarOp::Maximum, {start, integer(0)})});
+  return build.elementwise(ScalarOp::Sub,
+                           {build.elementwise(ScalarOp::Minimum, {end, Operand(axis.in)}), build.elementwise(ScalarOp::Maximum, {start, integer(0)})});
 }
 
 // The divisor of an average, in the compute type: a constant if all windows count equally many elements.
@@ -204,8 +192,8 @@ Results import_average_pool(CallContext& context) {
 // The windows along one axis that may hold an input position: their number counts down from position / stride, at most
 // ceil(window / stride) of them.
 struct Covering {
-  ValueId number;   // of the window, clamped into the result
-  ValueId inside;   // bool: there is such a window, and it holds the position
+  ValueId number;  // of the window, clamped into the result
+  ValueId inside;  // bool: there is such a window, and it holds the position
 };
 
 Covering covering(CallContext& context, Pool& pool, const Axis& axis, int64_t back) {
@@ -213,14 +201,11 @@ Covering covering(CallContext& context, Pool& pool, const Axis& axis, int64_t ba
   const ValueId place = pool.counted(axis, axis.padding, 1, axis.in);  // from the first window's first element
   const ValueId last = build.elementwise(ScalarOp::FloorDiv, {place, integer(axis.stride)});
   const ValueId number = build.elementwise(ScalarOp::Sub, {last, integer(back)});
-  const ValueId exists =
-      build.elementwise(ScalarOp::LogicalAnd, {build.elementwise(ScalarOp::Ge, {number, integer(0)}),
-                                               build.elementwise(ScalarOp::Lt, {number, Operand(axis.out)})});
+  const ValueId exists = build.elementwise(
+      ScalarOp::LogicalAnd, {build.elementwise(ScalarOp::Ge, {number, integer(0)}), build.elementwise(ScalarOp::Lt, {number, Operand(axis.out)})});
   const ValueId start = build.elementwise(ScalarOp::Mul, {number, integer(axis.stride)});
-  const ValueId reaches = build.elementwise(
-      ScalarOp::Lt, {build.elementwise(ScalarOp::Sub, {place, start}), integer(axis.window)});
-  const ValueId clamped = build.elementwise(
-      ScalarOp::Minimum, {build.elementwise(ScalarOp::Maximum, {number, integer(0)}), Operand(axis.out - 1)});
+  const ValueId reaches = build.elementwise(ScalarOp::Lt, {build.elementwise(ScalarOp::Sub, {place, start}), integer(axis.window)});
+  const ValueId clamped = build.elementwise(ScalarOp::Minimum, {build.elementwise(ScalarOp::Maximum, {number, integer(0)}), Operand(axis.out - 1)});
   return {clamped, build.elementwise(ScalarOp::LogicalAnd, {exists, reaches})};
 }
 
@@ -233,11 +218,8 @@ ValueId at(CallContext& context, ValueId x, ValueId row, ValueId column, const W
   for (int d = 0; d < rank; ++d) gather.source.push_back(d == rank - 2 ? -1 : d == rank - 1 ? -2 : d);
   gather.index_dims = {rank - 2, rank - 1};
   const Sizes plane{window.rows.in, window.columns.in};
-  const auto spread = [&](ValueId index, const Sizes& shape) {
-    return build.expand(build.reshape(index, shape), plane);
-  };
-  return build.gather(x, {spread(row, {window.rows.in, 1}), spread(column, {1, window.columns.in})}, std::move(gather),
-                      context.result().sizes);
+  const auto spread = [&](ValueId index, const Sizes& shape) { return build.expand(build.reshape(index, shape), plane); };
+  return build.gather(x, {spread(row, {window.rows.in, 1}), spread(column, {1, window.columns.in})}, std::move(gather), context.result().sizes);
 }
 
 // The sum over the windows that hold each input element, in ascending order of windows, as ATen adds them.
@@ -276,8 +258,7 @@ Results import_max_pool_backward(CallContext& context) {
   if (!is_float(context.dtype(gradient))) return context.decline("it is not of floats");
   Pool pool(context, *window, context.rank(x));
   const DType compute = sum_type(context, gradient);
-  const ValueId here = build.expand(pool.linear(pool.counted(window->rows, 0, 1, window->rows.in),
-                                                pool.counted(window->columns, 0, 1, window->columns.in)),
+  const ValueId here = build.expand(pool.linear(pool.counted(window->rows, 0, 1, window->rows.in), pool.counted(window->columns, 0, 1, window->columns.in)),
                                     context.result().sizes);
   const auto term = [&](ValueId row, ValueId column, ValueId inside) {
     const ValueId chosen = build.elementwise(ScalarOp::Eq, {at(context, indices, row, column, *window), here});
@@ -312,9 +293,7 @@ Results import_average_pool_backward(CallContext& context) {
 }  // namespace
 
 void add_pooling_rows(ImportTable& table) {
-  const auto add = [&table](const char* name, Importer importer) {
-    table.emplace(name, ImportRow{std::move(importer), Accepts::Arithmetic});
-  };
+  const auto add = [&table](const char* name, Importer importer) { table.emplace(name, ImportRow{std::move(importer), Accepts::Arithmetic}); };
   add("aten::max_pool2d_with_indices", import_max_pool);
   add("aten::max_pool2d_with_indices_backward", import_max_pool_backward);
   add("aten::avg_pool2d", import_average_pool);

@@ -61,10 +61,8 @@ std::optional<Operand> immediate(const ScalarArg& number, DType dtype) {
 
 Operand rounded_number(const CallContext& context, Operand number, DType dtype) {
   const DType compute = compute_type(dtype);
-  if (const auto* scalar = std::get_if<Scalar>(&number))
-    return Operand(Scalar::from_real(compute, round_to(dtype, scalar->real())));
-  if (const auto* value = std::get_if<ValueId>(&number))
-    return Operand(context.build.cast(context.build.cast(*value, dtype), compute));
+  if (const auto* scalar = std::get_if<Scalar>(&number)) return Operand(Scalar::from_real(compute, round_to(dtype, scalar->real())));
+  if (const auto* value = std::get_if<ValueId>(&number)) return Operand(context.build.cast(context.build.cast(*value, dtype), compute));
   return number;
 }
 
@@ -91,9 +89,7 @@ std::optional<ScalarArg> known_value(const graph::Graph& graph, ValueId id) {
   return ScalarArg(scalar->as_integer());
 }
 
-bool on_host(const CallContext& context, ValueId id) {
-  return in_host_memory(context.value(id).device) && !in_host_memory(context.result().device);
-}
+bool on_host(const CallContext& context, ValueId id) { return in_host_memory(context.value(id).device) && !in_host_memory(context.result().device); }
 
 bool is_view(const CallContext& context, ValueId id) {
   const graph::NodeId producer = context.value(id).producer;
@@ -101,14 +97,11 @@ bool is_view(const CallContext& context, ValueId id) {
 }
 
 // Whether a CPU scalar becomes an argument of a GPU kernel in `held`, not in its own dtype, which is neither that nor the op's.
-bool is_converted(const CallContext& context, ValueId id, DType dtype, DType held) {
-  return context.dtype(id) != dtype && context.dtype(id) != held;
-}
+bool is_converted(const CallContext& context, ValueId id, DType dtype, DType held) { return context.dtype(id) != dtype && context.dtype(id) != held; }
 
 }  // namespace
 
-std::optional<std::vector<Operand>> operands_in(CallContext& context, std::span<const Term> terms, DType dtype,
-                                                ScalarRounding rounding) {
+std::optional<std::vector<Operand>> operands_in(CallContext& context, std::span<const Term> terms, DType dtype, ScalarRounding rounding) {
   const bool narrow = is_float(dtype) && compute_type(dtype) != dtype;
   const auto stays_wide = [&](size_t i) { return rounding == ScalarRounding::Never || (rounding == ScalarRounding::ButSecond && i == 1); };
   bool dimensioned = false;

@@ -59,26 +59,22 @@ Results import_dropout(CallContext& context) {
   graph::Builder& build = context.build;
   const ValueId x = context.tensor(0, "input");
   const double keep_exactly = 1.0 - context.real(1, "p", 0);
-  if (!context.eager().philox || !context.boolean(2, "train", true) || keep_exactly <= 0 || keep_exactly >= 1)
-    return std::nullopt;
+  if (!context.eager().philox || !context.boolean(2, "train", true) || keep_exactly <= 0 || keep_exactly >= 1) return std::nullopt;
   const Sizes sizes = context.value(x).sizes;
   const DType dtype = context.dtype(x);
   const sym::Expr count = graph::element_count(sizes);
   const int64_t width = vector_width(context, dtype, count);
   if (width < 4 || sym::bounds(count, context.assumptions()).high > std::numeric_limits<int32_t>::max()) return std::nullopt;
-  if (!context.is_contiguous(sizes, context.value(x).layout.strides) ||
-      !context.is_contiguous(sizes, context.result().strides)) {
+  if (!context.is_contiguous(sizes, context.value(x).layout.strides) || !context.is_contiguous(sizes, context.result().strides)) {
     return std::nullopt;
   }
   const auto keep = static_cast<float>(keep_exactly);
   const auto scale = static_cast<float>(1.0 / keep);
   const ValueId drawn = words_of_neighbours(context, sizes, width);
-  const ValueId mask =
-      build.elementwise(ScalarOp::Lt, {drawn, Operand(Scalar::from_integer(DType::I64, words_below(keep)))});
+  const ValueId mask = build.elementwise(ScalarOp::Lt, {drawn, Operand(Scalar::from_integer(DType::I64, words_below(keep)))});
   // ATen multiplies by the mask, then by the scale: the same product, also of infinities and zeros, as both are
   // positive.
-  const ValueId factor = build.elementwise(ScalarOp::Where, {mask, Operand(Scalar::from_real(DType::F32, scale)),
-                                                             Operand(Scalar::from_real(DType::F32, 0))});
+  const ValueId factor = build.elementwise(ScalarOp::Where, {mask, Operand(Scalar::from_real(DType::F32, scale)), Operand(Scalar::from_real(DType::F32, 0))});
   const ValueId scaled = build.elementwise(ScalarOp::Mul, {build.cast(x, DType::F32), factor});
   return std::vector{build.cast(scaled, dtype), mask};
 }
@@ -139,14 +135,11 @@ ValueId long_fraction(CallContext& context, ValueId pair) {
   return build.cast(build.elementwise(ScalarOp::BitXor, {first, shifted}), DType::F64);
 }
 
-ValueId unit_number(CallContext& context, ValueId word) {
-  return multiply_add(context, context.build.cast(word, DType::F32), 0x1p-32, 0x1p-33);
-}
+ValueId unit_number(CallContext& context, ValueId word) { return multiply_add(context, context.build.cast(word, DType::F32), 0x1p-32, 0x1p-33); }
 
 // In (0, 1]: curand_uniform4, curand_uniform2_double.
 ValueId uniform_number(CallContext& context, const std::vector<int>& order, DType compute) {
-  if (compute == DType::F64)
-    return multiply_add(context, long_fraction(context, GridStrideSampler(context, order, 2).pair()), 0x1p-53, 0x1p-54);
+  if (compute == DType::F64) return multiply_add(context, long_fraction(context, GridStrideSampler(context, order, 2).pair()), 0x1p-53, 0x1p-54);
   return unit_number(context, GridStrideSampler(context, order, 4).word());
 }
 
@@ -163,8 +156,7 @@ ValueId normal_number(CallContext& context, const Real& result) {
     angle = multiply_add(context, long_fraction(context, draw.pair_of_call(1)), 0x1p-52, 0x1p-53);
   } else {
     const ValueId pair = draw.pair();
-    const ValueId upper =
-        build.elementwise(ScalarOp::ShiftRight, {pair, Operand(Scalar::from_integer(DType::I64, 32))});
+    const ValueId upper = build.elementwise(ScalarOp::ShiftRight, {pair, Operand(Scalar::from_integer(DType::I64, 32))});
     const float turn = 6.2831855f;
     first = multiply_add(context, build.cast(build.cast(upper, DType::U32), DType::F32), 0x1p-32, 0x1p-33);
     angle = multiply_add(context, build.cast(build.cast(pair, DType::U32), DType::F32), 0x1p-32 * turn, 0x1p-33 * turn);
@@ -190,9 +182,7 @@ ValueId scaled(CallContext& context, const Real& result, double low, double high
     const ValueId at_end = build.elementwise(ScalarOp::Eq, {value, real_of(DType::F64, high)});
     return build.elementwise(ScalarOp::Where, {at_end, real_of(DType::F64, low), value});
   }
-  const auto value_of = [&](float number) {
-    return rounded(result.dtype, std::fmaf(number, static_cast<float>(range), static_cast<float>(low)));
-  };
+  const auto value_of = [&](float number) { return rounded(result.dtype, std::fmaf(number, static_cast<float>(range), static_cast<float>(low))); };
   const int64_t first = first_word([&](float number) { return value_of(number) >= high; });
   const int64_t past = first_word([&](float number) { return value_of(number) > high; });
   const auto count = [](int64_t words) { return Operand(Scalar::from_integer(DType::U32, words)); };
@@ -218,11 +208,9 @@ Results import_uniform(CallContext& context, std::optional<double> from, std::op
 }
 
 // A normal number times std plus mean, in the compute type; eager rejects a negative std.
-std::optional<ValueId> normal(CallContext& context, const std::optional<Real>& result, std::optional<double> mean,
-                              std::optional<double> std) {
+std::optional<ValueId> normal(CallContext& context, const std::optional<Real>& result, std::optional<double> mean, std::optional<double> std) {
   if (!result || !mean || !std || !(*std >= 0)) return std::nullopt;
-  return multiply_add(context, normal_number(context, *result), rounded(result->compute, *std),
-                      rounded(result->compute, *mean));
+  return multiply_add(context, normal_number(context, *result), rounded(result->compute, *std), rounded(result->compute, *mean));
 }
 
 Results import_normal(CallContext& context, std::optional<double> mean, std::optional<double> std) {
@@ -248,8 +236,7 @@ Results import_log_normal(CallContext& context) {
   if (!std || !(*std > 0)) return std::nullopt;
   const auto value = normal(context, drawn_real(context), constant(context, 1, "mean", 1), std);
   if (!value) return std::nullopt;
-  return std::vector{
-      context.build.cast(context.build.elementwise(ScalarOp::ExpApprox, {*value}), context.result().dtype)};
+  return std::vector{context.build.cast(context.build.elementwise(ScalarOp::ExpApprox, {*value}), context.result().dtype)};
 }
 
 // exponential(self, lambd=1). A logarithm that would be 0 is half an epsilon below it.
@@ -261,11 +248,10 @@ Results import_exponential(CallContext& context) {
   const double half_epsilon = result->compute == DType::F64 ? 0x1p-53 : 0x1p-24;
   const ValueId number = uniform_number(context, result->order, result->compute);
   const ValueId near_one = build.elementwise(ScalarOp::Ge, {number, real_of(result->compute, 1 - half_epsilon)});
-  const ValueId logarithm = build.elementwise(ScalarOp::Where, {near_one, real_of(result->compute, -half_epsilon),
-                                                                build.elementwise(ScalarOp::LogApprox, {number})});
+  const ValueId logarithm =
+      build.elementwise(ScalarOp::Where, {near_one, real_of(result->compute, -half_epsilon), build.elementwise(ScalarOp::LogApprox, {number})});
   const double factor = rounded(result->compute, -1 / rounded(result->compute, *rate));
-  return std::vector{
-      build.cast(build.elementwise(ScalarOp::Mul, {logarithm, real_of(result->compute, factor)}), result->dtype)};
+  return std::vector{build.cast(build.elementwise(ScalarOp::Mul, {logarithm, real_of(result->compute, factor)}), result->dtype)};
 }
 
 // cauchy(self, median=0, sigma=1): in f32 the ends, where the tangent would overflow, are cut.
@@ -278,14 +264,12 @@ Results import_cauchy(CallContext& context) {
   ValueId number = uniform_number(context, result->order, compute);
   if (compute == DType::F32) {
     for (const auto& [beyond, end] : {std::pair(ScalarOp::Gt, 1 - 0x1p-23), std::pair(ScalarOp::Lt, 0x1p-23)})
-      number = build.elementwise(
-          ScalarOp::Where, {build.elementwise(beyond, {number, real_of(compute, end)}), real_of(compute, end), number});
+      number = build.elementwise(ScalarOp::Where, {build.elementwise(beyond, {number, real_of(compute, end)}), real_of(compute, end), number});
   }
   const ValueId centred = build.elementwise(ScalarOp::Sub, {number, real_of(compute, 0.5)});
   const ValueId angle = build.elementwise(ScalarOp::Mul, {centred, real_of(compute, 3.14159265358979323846)});
   const ValueId tangent = build.elementwise(ScalarOp::TanApprox, {angle});
-  return std::vector{
-      build.cast(multiply_add(context, tangent, rounded(compute, *sigma), rounded(compute, *median)), result->dtype)};
+  return std::vector{build.cast(multiply_add(context, tangent, rounded(compute, *sigma), rounded(compute, *median)), result->dtype)};
 }
 
 // bernoulli.p(self, p=0.5): 1 where a uniform number is below p, in any dtype.
@@ -296,8 +280,7 @@ Results import_bernoulli(CallContext& context) {
   const DType dtype = context.result().dtype;
   if (!order || !p || !(*p >= 0 && *p <= 1)) return std::nullopt;
   const auto drawn = [&] {
-    if (dtype == DType::F64)
-      return build.elementwise(ScalarOp::Lt, {uniform_number(context, *order, DType::F64), real_of(DType::F64, *p)});
+    if (dtype == DType::F64) return build.elementwise(ScalarOp::Lt, {uniform_number(context, *order, DType::F64), real_of(DType::F64, *p)});
     const Operand limit(Scalar::from_integer(DType::U32, words_below(static_cast<float>(*p))));
     return build.elementwise(ScalarOp::Lt, {GridStrideSampler(context, *order, 4).word(), limit});
   };
@@ -318,11 +301,7 @@ bool holds_integers(DType dtype, int64_t low, int64_t high) {
       return bits >= 63 || (high - 1 < int64_t{1} << bits && low >= -(int64_t{1} << bits));
     }
     case DTypeClass::Float: {
-      const int digits = dtype == DType::F64    ? 53
-                         : dtype == DType::F32  ? 24
-                         : dtype == DType::F16  ? 11
-                         : dtype == DType::BF16 ? 8
-                                                : 0;
+      const int digits = dtype == DType::F64 ? 53 : dtype == DType::F32 ? 24 : dtype == DType::F16 ? 11 : dtype == DType::BF16 ? 8 : 0;
       const int64_t most = int64_t{1} << digits;
       return digits > 0 && low >= -most && high <= most;
     }
@@ -340,12 +319,9 @@ Results import_randint(CallContext& context, std::optional<int64_t> low, std::op
   if (!order || !low || !high || *low >= *high || !holds_integers(dtype, *low, *high)) return std::nullopt;
   const uint64_t range = static_cast<uint64_t>(*high) - static_cast<uint64_t>(*low);
   const DType of = range >= uint64_t{1} << 28 ? DType::U64 : DType::U32;
-  const ValueId drawn = of == DType::U64 ? build.cast(GridStrideSampler(context, *order, 2).pair(), DType::U64)
-                                         : GridStrideSampler(context, *order, 4).word();
-  const ValueId rest =
-      build.elementwise(ScalarOp::Fmod, {drawn, Operand(Scalar::from_integer(of, static_cast<int64_t>(range)))});
-  const ValueId value =
-      build.elementwise(ScalarOp::Add, {build.cast(rest, DType::I64), Operand(Scalar::from_integer(DType::I64, *low))});
+  const ValueId drawn = of == DType::U64 ? build.cast(GridStrideSampler(context, *order, 2).pair(), DType::U64) : GridStrideSampler(context, *order, 4).word();
+  const ValueId rest = build.elementwise(ScalarOp::Fmod, {drawn, Operand(Scalar::from_integer(of, static_cast<int64_t>(range)))});
+  const ValueId value = build.elementwise(ScalarOp::Add, {build.cast(rest, DType::I64), Operand(Scalar::from_integer(DType::I64, *low))});
   return std::vector{build.cast(value, dtype)};
 }
 
@@ -358,18 +334,10 @@ void add_random_rows(ImportTable& table) {
   const auto real = [](size_t position, const char* name, double otherwise) {
     return [=](const CallContext& context) { return constant(context, position, name, otherwise); };
   };
-  const auto integer = [](size_t position, const char* name) {
-    return [=](const CallContext& context) { return constant_integer(context, position, name); };
-  };
-  const auto uniform = [](auto from, auto to) {
-    return [=](CallContext& context) { return import_uniform(context, from(context), to(context)); };
-  };
-  const auto normal = [](auto mean, auto std) {
-    return [=](CallContext& context) { return import_normal(context, mean(context), std(context)); };
-  };
-  const auto randint = [](auto low, auto high) {
-    return [=](CallContext& context) { return import_randint(context, low(context), high(context)); };
-  };
+  const auto integer = [](size_t position, const char* name) { return [=](const CallContext& context) { return constant_integer(context, position, name); }; };
+  const auto uniform = [](auto from, auto to) { return [=](CallContext& context) { return import_uniform(context, from(context), to(context)); }; };
+  const auto normal = [](auto mean, auto std) { return [=](CallContext& context) { return import_normal(context, mean(context), std(context)); }; };
+  const auto randint = [](auto low, auto high) { return [=](CallContext& context) { return import_randint(context, low(context), high(context)); }; };
   const auto zero = [](const CallContext&) { return std::optional(0.0); };
   const auto one = [](const CallContext&) { return std::optional(1.0); };
   const auto from_zero = [](const CallContext&) { return std::optional(int64_t{0}); };

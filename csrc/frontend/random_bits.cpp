@@ -26,14 +26,11 @@ ValueId generator_state(CallContext& context, sym::Expr count, int numbers) {
   return context.build.call_extern(std::move(callee), {}, {state}).front();
 }
 
-ValueId element(CallContext& context, ValueId state, int64_t index) {
-  return context.build.reshape(context.build.slice(state, 0, index, 1, 1), {});
-}
+ValueId element(CallContext& context, ValueId state, int64_t index) { return context.build.reshape(context.build.slice(state, 0, index, 1, 1), {}); }
 
 // Division by a constant of the kernel is faster than division by a loaded number.
 Operand thread_count(CallContext& context, ValueId state, sym::Expr count, DType dtype) {
-  if (const Target* gpu = context.gpu(); gpu && count.is_constant())
-    return integer_of(dtype, random_threads(count.constant(), *gpu));
+  if (const Target* gpu = context.gpu(); gpu && count.is_constant()) return integer_of(dtype, random_threads(count.constant(), *gpu));
   return context.build.cast(element(context, state, 2), dtype);
 }
 
@@ -44,9 +41,8 @@ ValueId words_of_neighbours(CallContext& context, const Sizes& sizes, int64_t wi
   const sym::Expr count = graph::element_count(sizes);
   const ValueId state = generator_state(context, count, 4);
   const ValueId position = build.reshape(build.iota(0, 1, count, DType::I64, context.result().device), sizes);
-  return build.elementwise(ScalarOp::Philox,
-                           {element(context, state, 0), element(context, state, 1), position,
-                            integer_of(DType::I64, width / 4), thread_count(context, state, count, DType::I64)});
+  return build.elementwise(ScalarOp::Philox, {element(context, state, 0), element(context, state, 1), position, integer_of(DType::I64, width / 4),
+                                              thread_count(context, state, count, DType::I64)});
 }
 
 std::optional<std::vector<int>> memory_order(const CallContext& context) {
@@ -59,8 +55,7 @@ std::optional<std::vector<int>> memory_order(const CallContext& context) {
     // A dimension of size 1 has no order.
     const auto next = std::find_if(left.begin(), left.end(), [&](int d) {
       const auto i = static_cast<size_t>(d);
-      return (sizes[i].is_constant() && sizes[i].constant() <= 1) ||
-             sym::prove_equal(strides[i], expected, context.assumptions());
+      return (sizes[i].is_constant() && sizes[i].constant() <= 1) || sym::prove_equal(strides[i], expected, context.assumptions());
     });
     if (next == left.end()) return std::nullopt;
     expected = expected * sizes[static_cast<size_t>(*next)];
@@ -72,8 +67,7 @@ std::optional<std::vector<int>> memory_order(const CallContext& context) {
 
 // Of T threads that take `numbers` numbers a call, thread p % T draws for element p, in its call p / (T * numbers), the
 // number (p / T) % numbers.
-GridStrideSampler::GridStrideSampler(CallContext& context, const std::vector<int>& order, int numbers)
-    : build_(context.build), numbers_(numbers) {
+GridStrideSampler::GridStrideSampler(CallContext& context, const std::vector<int>& order, int numbers) : build_(context.build), numbers_(numbers) {
   const Sizes& sizes = context.result().sizes;
   const sym::Expr count = graph::element_count(sizes);
   const ValueId state = generator_state(context, count, numbers);
@@ -89,23 +83,19 @@ GridStrideSampler::GridStrideSampler(CallContext& context, const std::vector<int
   const Operand threads = thread_count(context, state, count, DType::U32);
   const ValueId quotient = build_.elementwise(ScalarOp::TruncDiv, {position, threads});
   const ValueId thread = build_.elementwise(ScalarOp::Fmod, {position, threads});
-  const ValueId turn =
-      build_.elementwise(ScalarOp::ShiftRight, {quotient, integer_of(DType::U32, numbers == 4 ? 2 : 1)});
+  const ValueId turn = build_.elementwise(ScalarOp::ShiftRight, {quotient, integer_of(DType::U32, numbers == 4 ? 2 : 1)});
   number_ = build_.elementwise(ScalarOp::BitAnd, {quotient, integer_of(DType::U32, numbers - 1)});
   seed_ = element(context, state, 0);
   call_ = build_.elementwise(ScalarOp::Add, {element(context, state, 1), build_.cast(turn, DType::I64)});
   thread_ = build_.cast(thread, DType::I64);
 }
 
-ValueId GridStrideSampler::draw(Operand pair) {
-  return build_.elementwise(ScalarOp::PhiloxPair, {seed_, call_, thread_, std::move(pair)});
-}
+ValueId GridStrideSampler::draw(Operand pair) { return build_.elementwise(ScalarOp::PhiloxPair, {seed_, call_, thread_, std::move(pair)}); }
 
 ValueId GridStrideSampler::pair_of_call(int which) { return draw(integer_of(DType::I64, which)); }
 
 ValueId GridStrideSampler::pair() {
-  const ValueId which =
-      numbers_ == 2 ? number_ : build_.elementwise(ScalarOp::ShiftRight, {number_, integer_of(DType::U32, 1)});
+  const ValueId which = numbers_ == 2 ? number_ : build_.elementwise(ScalarOp::ShiftRight, {number_, integer_of(DType::U32, 1)});
   return draw(build_.cast(which, DType::I64));
 }
 

@@ -25,8 +25,8 @@ class GridStrideSampler {
   // order: from memory_order.
   GridStrideSampler(CallContext& context, const std::vector<int>& order, int numbers);
 
-  ValueId word();  // u32, of calls of four numbers
-  ValueId pair();  // i64: the pair of words that the element's number is in, the first in the upper half
+  ValueId word();                   // u32, of calls of four numbers
+  ValueId pair();                   // i64: the pair of words that the element's number is in, the first in the upper half
   ValueId pair_of_call(int which);  // i64: the first (0) or second (1) pair of the element's call
   ValueId is_odd();                 // bool: whether the element takes an odd number of its call
 

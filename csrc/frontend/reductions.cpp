@@ -117,8 +117,7 @@ Results import_extremum_with_index(CallContext& context, Reduction values, Reduc
   const std::vector<int> dims = context.dims(1, "dim", context.rank(x));
   if (is_of_no_elements(context, x, dims)) return context.decline("it reduces no elements");
   const bool keepdim = context.boolean(2, "keepdim", false);
-  return std::vector{context.build.reduce(values, x, dims, keepdim).front(),
-                     context.build.reduce(indices, x, dims, keepdim).front()};
+  return std::vector{context.build.reduce(values, x, dims, keepdim).front(), context.build.reduce(indices, x, dims, keepdim).front()};
 }
 
 Results import_arg_extremum(CallContext& context, Reduction reduction) {
@@ -182,14 +181,11 @@ Results import_vector_norm(CallContext& context) {
   const DType dtype = context.result().dtype;
   const double order = context.real(1, "ord", 2.0);
   if (!is_float(dtype)) return context.decline("it is not of floats");
-  if (!std::isinf(order) && order != 0 && order != 1 && order != 2)
-    return context.decline("the importer covers norms of order 0, 1, 2 and infinity");
+  if (!std::isinf(order) && order != 0 && order != 1 && order != 2) return context.decline("the importer covers norms of order 0, 1, 2 and infinity");
   graph::Builder& build = context.build;
   const Axes axes = axes_of(context, x, 2, 3);
   const ValueId wide = build.cast(build.cast(x, dtype), compute_type(dtype));
-  const auto reduced = [&](Reduction reduction, ValueId terms) {
-    return build.reduce(reduction, terms, axes.dims, axes.keepdim).front();
-  };
+  const auto reduced = [&](Reduction reduction, ValueId terms) { return build.reduce(reduction, terms, axes.dims, axes.keepdim).front(); };
   if (order == 0) {
     const ValueId counts = build.elementwise(ScalarOp::Ne, {wide, Operand(immediate_real(dtype, 0))});
     return std::vector{build.cast(reduced(Reduction::Sum, build.cast(counts, compute_type(dtype))), dtype)};
@@ -225,10 +221,8 @@ void add_reduction_rows(ImportTable& table) {
   add("aten::any", [](CallContext& c) { return import_truth(c, Reduction::Any, false); });
   add("aten::all", [](CallContext& c) { return import_truth(c, Reduction::All, false); });
   for (const char* suffix : {".dim", ".dims"}) {
-    table.emplace(std::string("aten::any") + suffix,
-                  ImportRow{[](CallContext& c) { return import_truth(c, Reduction::Any, true); }});
-    table.emplace(std::string("aten::all") + suffix,
-                  ImportRow{[](CallContext& c) { return import_truth(c, Reduction::All, true); }});
+    table.emplace(std::string("aten::any") + suffix, ImportRow{[](CallContext& c) { return import_truth(c, Reduction::Any, true); }});
+    table.emplace(std::string("aten::all") + suffix, ImportRow{[](CallContext& c) { return import_truth(c, Reduction::All, true); }});
   }
   add("aten::var.correction", [](CallContext& c) { return import_variance(c, false, false); });
   add("aten::std.correction", [](CallContext& c) { return import_variance(c, true, false); });

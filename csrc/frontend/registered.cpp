@@ -48,9 +48,7 @@ Results import_reduction(CallContext& context) {
 
 }  // namespace
 
-ImportRow registered_scalar_op_row() {
-  return {.importer = import_scalar_op, .host_scalars = true, .given_reals = true, .registered = true};
-}
+ImportRow registered_scalar_op_row() { return {.importer = import_scalar_op, .host_scalars = true, .given_reals = true, .registered = true}; }
 ImportRow registered_reduction_row() { return {.importer = import_reduction, .registered = true}; }
 
 std::optional<Call> with_positional_arguments(const Call& call, const Schema& schema) {

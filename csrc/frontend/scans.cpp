@@ -37,8 +37,7 @@ Results import_scan(CallContext& context, Reduction reduction, double neutral) {
   const ValueId wide = build.cast(build.cast(x, dtype), compute);
   const ValueId spread = build.expand(build.reshape(wide, source), space);
   const ValueId included = build.expand(build.elementwise(ScalarOp::Le, {j, i}), space);
-  const Operand otherwise(is_float(compute) ? Scalar::from_real(compute, neutral)
-                                            : Scalar::from_integer(compute, static_cast<int64_t>(neutral)));
+  const Operand otherwise(is_float(compute) ? Scalar::from_real(compute, neutral) : Scalar::from_integer(compute, static_cast<int64_t>(neutral)));
   const ValueId term = build.elementwise(ScalarOp::Where, {included, spread, otherwise});
   const ValueId total = build.reduce(reduction, term, {static_cast<int>(axis) + 1}, false).front();
   return std::vector{build.cast(total, dtype)};
@@ -47,10 +46,8 @@ Results import_scan(CallContext& context, Reduction reduction, double neutral) {
 }  // namespace
 
 void add_scan_rows(ImportTable& table) {
-  table.emplace("aten::cumsum",
-                ImportRow{[](CallContext& c) { return import_scan(c, Reduction::Sum, 0); }, Accepts::Arithmetic});
-  table.emplace("aten::cumprod",
-                ImportRow{[](CallContext& c) { return import_scan(c, Reduction::Prod, 1); }, Accepts::Arithmetic});
+  table.emplace("aten::cumsum", ImportRow{[](CallContext& c) { return import_scan(c, Reduction::Sum, 0); }, Accepts::Arithmetic});
+  table.emplace("aten::cumprod", ImportRow{[](CallContext& c) { return import_scan(c, Reduction::Prod, 1); }, Accepts::Arithmetic});
 }
 
 }  // namespace cxxinductor::frontend

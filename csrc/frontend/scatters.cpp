@@ -24,9 +24,7 @@ using graph::Scatter;
 
 // ---- Races ------------------------------------------------------------------------------------------------------
 
-bool changes_with_order(Combine combine, DType dtype) {
-  return combine == Combine::Overwrite || (counts_repeats(combine) && is_float(dtype));
-}
+bool changes_with_order(Combine combine, DType dtype) { return combine == Combine::Overwrite || (counts_repeats(combine) && is_float(dtype)); }
 
 // Scatters whose result depends on the order of conflicting writes, where that order must be eager's.
 bool must_be_a_call(const CallContext& context, Combine combine, DType dtype, bool eager_is_reproducible) {
@@ -41,13 +39,11 @@ bool must_be_a_call(const CallContext& context, Combine combine, DType dtype, bo
 bool divides_in_compute_type(const CallContext& context, ValueId index, DType dtype) {
   if (!context.eager().divides_expanded_means_wide || compute_type(dtype) == dtype) return false;
   const auto& value = context.value(index);
-  return std::any_of(value.layout.strides.begin(), value.layout.strides.end(),
-                     [](sym::Expr stride) { return stride.is_constant(0); });
+  return std::any_of(value.layout.strides.begin(), value.layout.strides.end(), [](sym::Expr stride) { return stride.is_constant(0); });
 }
 
 // Scatters along a dimension combine 16-bit floats in the compute type and round once, or, by atomics, round at each step.
-ValueId scattered_wide(CallContext& context, ValueId base, ValueId source, std::vector<ValueId> indices,
-                       Scatter scatter) {
+ValueId scattered_wide(CallContext& context, ValueId base, ValueId source, std::vector<ValueId> indices, Scatter scatter) {
   graph::Builder& build = context.build;
   const DType dtype = context.dtype(base), wide = compute_type(dtype);
   if (!context.eager().scatters_in_compute_type || wide == dtype || scatter.combine == Combine::Overwrite)
@@ -63,8 +59,7 @@ std::optional<ValueId> scalar_tensor(CallContext& context, size_t position, std:
   const auto number = context.scalar_arg(position, name);
   const DType dtype = context.result().dtype;
   if (!number) return std::nullopt;
-  if (const auto* e = std::get_if<sym::Expr>(&*number))
-    return context.build.full(*e, dtype, context.result().device, sizes);
+  if (const auto* e = std::get_if<sym::Expr>(&*number)) return context.build.full(*e, dtype, context.result().device, sizes);
   const auto real = constant_real(*number);
   if (!is_float(dtype) && std::holds_alternative<double>(*number)) return std::nullopt;
   const auto* integer = std::get_if<int64_t>(&*number);
@@ -137,8 +132,7 @@ Results scatter_source(CallContext& context, Combine combine) {
 Results scatter_scalar(CallContext& context, Combine combine) {
   const auto call = scatter_call(context);
   if (!call || !accepts(combine, context.result().dtype)) return std::nullopt;
-  if (combine != Combine::Overwrite && must_be_a_call(context, combine, context.result().dtype, false))
-    return std::nullopt;
+  if (combine != Combine::Overwrite && must_be_a_call(context, combine, context.result().dtype, false)) return std::nullopt;
   const auto source = scalar_tensor(context, 3, "value", context.value(call->index).sizes);
   if (!source) return std::nullopt;
   Scatter scatter = along_dim(context.rank(call->base), call->dim);
@@ -182,11 +176,9 @@ Results import_scatter_reduce(CallContext& context) {
   const ValueId source = context.tensor(3, "src");
   const std::string reduce = context.text(4, "reduce", "");
   const DType dtype = context.result().dtype;
-  if (!call || !combine || context.rank(source) != context.rank(call->base) || context.dtype(source) != dtype)
-    return std::nullopt;
+  if (!call || !combine || context.rank(source) != context.rank(call->base) || context.dtype(source) != dtype) return std::nullopt;
   if (must_be_a_call(context, *combine, dtype, false) || !accepts(*combine, dtype)) return std::nullopt;
-  if (reduce == "mean" && divides_in_compute_type(context, call->index, dtype))
-    return context.decline("ATen divides before it rounds");
+  if (reduce == "mean" && divides_in_compute_type(context, call->index, dtype)) return context.decline("ATen divides before it rounds");
   const bool include_self = context.boolean(5, "include_self", true), mean = reduce == "mean";
   const bool wide = !is_float(dtype) && byte_size(dtype) == 8 && (reduce == "amax" || reduce == "amin");
   if (!include_self && wide) return std::nullopt;  // the limits of i64 are not representable as doubles
@@ -222,13 +214,10 @@ Results import_mask_put(CallContext& context, ValueId x, ValueId values) {
   if (!graph::element_count(context.value(values).sizes).is_constant(1)) return std::nullopt;
   Sizes sizes = context.value(*mask).sizes;
   const Sizes& whole = context.value(x).sizes;
-  if (!graph::same_sizes(context.assumptions(), sizes, {whole.begin(), whole.begin() + context.rank(*mask)}))
-    return std::nullopt;
+  if (!graph::same_sizes(context.assumptions(), sizes, {whole.begin(), whole.begin() + context.rank(*mask)})) return std::nullopt;
   sizes.resize(whole.size(), sym::Expr(1));
   graph::Builder& build = context.build;
-  return std::vector{build.elementwise(
-      ScalarOp::Where,
-      {build.reshape(*mask, sizes), build.expand(build.reshape(values, {}), context.result().sizes), x})};
+  return std::vector{build.elementwise(ScalarOp::Where, {build.reshape(*mask, sizes), build.expand(build.reshape(values, {}), context.result().sizes), x})};
 }
 
 // Values that are added to zeros by one index, the gradient of x[:, index]: rows of values, their number first, then the sizes of one.
@@ -270,12 +259,10 @@ Results import_index_put(CallContext& context) {
   // More dimensions than the indexed positions: leading ones of size 1.
   if (sizes.size() > dims->sizes.size()) {
     const auto extra = static_cast<std::ptrdiff_t>(sizes.size() - dims->sizes.size());
-    if (!std::all_of(sizes.begin(), sizes.begin() + extra, [](sym::Expr size) { return size.is_constant(1); }))
-      return std::nullopt;
+    if (!std::all_of(sizes.begin(), sizes.begin() + extra, [](sym::Expr size) { return size.is_constant(1); })) return std::nullopt;
     values = context.build.reshape(values, {sizes.begin() + extra, sizes.end()});
   }
-  if (!graph::same_sizes(context.assumptions(), context.value(values).sizes, dims->sizes))
-    values = context.build.expand(values, dims->sizes);
+  if (!graph::same_sizes(context.assumptions(), context.value(values).sizes, dims->sizes)) values = context.build.expand(values, dims->sizes);
   const sym::Expr places = context.value(x).sizes[static_cast<size_t>(std::ranges::find(dims->source, -1) - dims->source.begin())];
   if (const auto rows = rows_into_zeros(context, x, *dims); combine == Combine::Add && rows && may_sum_all_rows(*rows, places))
     return std::vector{put_into_zeros(context, values, *dims, *rows, places)};
@@ -323,8 +310,7 @@ Results import_index_slices(CallContext& context, Combine combine) {
   const ValueId source = context.tensor(3, "source");
   if (must_be_a_call(context, combine, dtype, false) || !accepts(combine, dtype)) return std::nullopt;
   if (context.rank(context.tensor(0, "self")) == 0) return context.decline_rank_0();
-  if (context.dtype(source) != dtype || context.rank(source) != context.rank(context.tensor(0, "self")))
-    return std::nullopt;
+  if (context.dtype(source) != dtype || context.rank(source) != context.rank(context.tensor(0, "self"))) return std::nullopt;
   // ATen's alpha * source + self is one kernel that rounds once.
   const auto alpha = combine == Combine::Add ? context.scalar_arg(4, "alpha") : std::nullopt;
   if (alpha && constant_real(*alpha) != 1.0) return context.decline("ATen scales and adds in one kernel, which rounds once");
@@ -332,16 +318,14 @@ Results import_index_slices(CallContext& context, Combine combine) {
   if (!call || !has_slices(context, *call, source)) return std::nullopt;
   Scatter scatter = by_slices(context.rank(call->base), call->dim);
   scatter.combine = combine;
-  return std::vector{is_scatter_add(context, *call)
-                         ? scattered_wide(context, call->base, source, {call->index}, std::move(scatter))
-                         : context.build.scatter(call->base, source, {call->index}, std::move(scatter))};
+  return std::vector{is_scatter_add(context, *call) ? scattered_wide(context, call->base, source, {call->index}, std::move(scatter))
+                                                    : context.build.scatter(call->base, source, {call->index}, std::move(scatter))};
 }
 
 // index_fill(self, dim, index, value), of a number or a rank-0 tensor
 Results import_index_fill(CallContext& context, bool of_tensor) {
   const DType dtype = context.result().dtype;
-  std::optional<ValueId> value =
-      of_tensor ? context.on_device_of_result(context.tensor(3, "value")) : scalar_tensor(context, 3, "value", {});
+  std::optional<ValueId> value = of_tensor ? context.on_device_of_result(context.tensor(3, "value")) : scalar_tensor(context, 3, "value", {});
   const auto call = slice_call(context);
   if (!value || !call || context.rank(*value) != 0) return std::nullopt;
   Sizes sizes = context.value(call->base).sizes;
@@ -361,8 +345,7 @@ ValueId spliced(CallContext& context, ValueId x, ValueId source, int dim, sym::E
   const auto d = static_cast<size_t>(dim);
   const auto& sizes = context.value(x).sizes;
   source = build.cast(source, context.dtype(x));
-  const bool all = start.is_constant(0) && step.is_constant(1) &&
-                   graph::same_sizes(context.assumptions(), context.value(source).sizes, sizes);
+  const bool all = start.is_constant(0) && step.is_constant(1) && graph::same_sizes(context.assumptions(), context.value(source).sizes, sizes);
   if (all) return build.elementwise(ScalarOp::Identity, {source});
   Scatter scatter;
   scatter.start.assign(sizes.size(), 0);
@@ -412,8 +395,7 @@ Results import_diagonal_scatter(CallContext& context) {
   scatter.unique_indices = true;
   int next = 0;
   for (int d = 0; d < rank; ++d) scatter.target.push_back(d == row ? -1 : d == column ? -2 : next++);
-  return std::vector{
-      context.build.scatter(x, context.build.cast(source, context.dtype(x)), {rows, columns}, std::move(scatter))};
+  return std::vector{context.build.scatter(x, context.build.cast(source, context.dtype(x)), {rows, columns}, std::move(scatter))};
 }
 
 // The number of each element of a window of these strides, from `offset` on.
@@ -448,15 +430,13 @@ Results import_as_strided_scatter(CallContext& context) {
   const graph::Value value = context.value(x);
   const Sizes sizes = context.exprs(2, "size"), strides = context.exprs(3, "stride");
   const bool elsewhere = context.has(4, "storage_offset") && !begins_storage(context.build.graph(), x);
-  if (elsewhere || sizes.size() != strides.size() || !context.is_contiguous(value.sizes, value.layout.strides))
-    return std::nullopt;
+  if (elsewhere || sizes.size() != strides.size() || !context.is_contiguous(value.sizes, value.layout.strides)) return std::nullopt;
   const sym::Expr offset = context.expr(4, "storage_offset", 0), count = graph::element_count(value.sizes);
   const bool range = context.is_contiguous(sizes, strides);
   sym::Expr end = offset + 1;
   for (size_t d = 0; d < sizes.size(); ++d) end = end + strides[d] * (sizes[d] - 1);
   if (sym::bounds(count - end, context.assumptions()).low < 0) return std::nullopt;
-  if (range ? sym::bounds(offset, context.assumptions()).low < 0 : !offset.is_constant() || !are_distinct(sizes, strides))
-    return std::nullopt;
+  if (range ? sym::bounds(offset, context.assumptions()).low < 0 : !offset.is_constant() || !are_distinct(sizes, strides)) return std::nullopt;
   graph::Builder& build = context.build;
   const ValueId flat = build.reshape(x, {count});
   ValueId written;
@@ -482,12 +462,9 @@ Results import_embedding_backward(CallContext& context) {
   const ValueId indices = context.tensor(1, "indices");
   const DType dtype = context.dtype(gradient);
   const int rank = context.rank(indices);
-  if (!is_index(context, indices) || context.rank(gradient) != rank + 1 ||
-      context.boolean(4, "scale_grad_by_freq", false))
-    return std::nullopt;
+  if (!is_index(context, indices) || context.rank(gradient) != rank + 1 || context.boolean(4, "scale_grad_by_freq", false)) return std::nullopt;
   const Sizes& rows = context.value(gradient).sizes;
-  if (!graph::same_sizes(context.assumptions(), context.value(indices).sizes, {rows.begin(), rows.end() - 1}))
-    return std::nullopt;
+  if (!graph::same_sizes(context.assumptions(), context.value(indices).sizes, {rows.begin(), rows.end() - 1})) return std::nullopt;
   const sym::Expr places = context.result().sizes[0], count = graph::element_count(context.value(indices).sizes);
   const bool sums_all = context.eager().sums_by_sorted_index && is_float(dtype) && may_sum_all_rows({count, rows.back()}, places);
   if (!sums_all && must_be_a_call(context, Combine::Add, dtype, true)) return std::nullopt;
@@ -496,19 +473,16 @@ Results import_embedding_backward(CallContext& context) {
   if (!padding.is_constant()) return std::nullopt;
   if (padding.constant() >= 0) {
     Sizes sizes = context.value(indices).sizes;
-    const ValueId is_padding = build.elementwise(
-        ScalarOp::Eq, {build.cast(indices, DType::I64), Scalar::from_integer(DType::I64, padding.constant())});
+    const ValueId is_padding = build.elementwise(ScalarOp::Eq, {build.cast(indices, DType::I64), Scalar::from_integer(DType::I64, padding.constant())});
     sizes.push_back(1);
-    gradient = build.elementwise(
-        ScalarOp::Where, {build.reshape(is_padding, sizes), Scalar::from_integer(compute_type(dtype), 0), gradient});
+    gradient = build.elementwise(ScalarOp::Where, {build.reshape(is_padding, sizes), Scalar::from_integer(compute_type(dtype), 0), gradient});
   }
   const DType sum = context.eager().adds_gradients_in_compute_type ? compute_type(dtype) : dtype;
   if (sums_all) {
     const ValueId all = build.reshape(build.cast(gradient, sum), {count, rows.back()});
     return std::vector{build.cast(sum_all_rows(context, all, build.reshape(indices, {count}), places, false), dtype)};
   }
-  const ValueId zeros =
-      build.full(Scalar::from_integer(compute_type(dtype), 0), sum, context.result().device, context.result().sizes);
+  const ValueId zeros = build.full(Scalar::from_integer(compute_type(dtype), 0), sum, context.result().device, context.result().sizes);
   Scatter scatter;
   scatter.target = {-1, rank};
   for (int d = 0; d < rank; ++d) scatter.index_dims.push_back(d);

@@ -18,9 +18,8 @@ Results import_softmax(CallContext& context, bool logarithm) {
   const ValueId shifted = build.elementwise(ScalarOp::Sub, {wide, largest});
   const ValueId exponential = build.elementwise(ScalarOp::Exp, {shifted});
   const ValueId total = build.reduce(Reduction::Sum, exponential, dims, true).front();
-  const ValueId result = logarithm
-                             ? build.elementwise(ScalarOp::Sub, {shifted, build.elementwise(ScalarOp::Log, {total})})
-                             : build.elementwise(ScalarOp::Div, {exponential, total});
+  const ValueId result = logarithm ? build.elementwise(ScalarOp::Sub, {shifted, build.elementwise(ScalarOp::Log, {total})})
+                                   : build.elementwise(ScalarOp::Div, {exponential, total});
   return std::vector{build.cast(result, dtype)};
 }
 

@@ -21,13 +21,9 @@ std::optional<sym::Expr> wrapped_start(const CallContext& context, sym::Expr sta
 
 namespace {
 
-Results import_reshape(CallContext& context) {
-  return std::vector{context.build.reshape(context.tensor(0, "self"), context.result().sizes)};
-}
+Results import_reshape(CallContext& context) { return std::vector{context.build.reshape(context.tensor(0, "self"), context.result().sizes)}; }
 
-Results import_expand(CallContext& context) {
-  return std::vector{context.build.expand(context.tensor(0, "self"), context.result().sizes)};
-}
+Results import_expand(CallContext& context) { return std::vector{context.build.expand(context.tensor(0, "self"), context.result().sizes)}; }
 
 Results import_same(CallContext& context) { return std::vector{context.tensor(0, "self")}; }
 
@@ -45,8 +41,7 @@ ValueId swap_dims(CallContext& context, ValueId x, int a, int b) {
 Results import_transpose(CallContext& context) {
   const ValueId x = context.tensor(0, "self");
   if (context.rank(x) == 0) return std::vector{x};
-  return std::vector{
-      swap_dims(context, x, context.dim(1, "dim0", 0, context.rank(x)), context.dim(2, "dim1", 0, context.rank(x)))};
+  return std::vector{swap_dims(context, x, context.dim(1, "dim0", 0, context.rank(x)), context.dim(2, "dim1", 0, context.rank(x)))};
 }
 
 Results import_t(CallContext& context) {
@@ -56,8 +51,7 @@ Results import_t(CallContext& context) {
 
 Results import_movedim(CallContext& context) {
   const ValueId x = context.tensor(0, "self");
-  const std::vector<int> from = context.dims(1, "source", context.rank(x)),
-                         to = context.dims(2, "destination", context.rank(x));
+  const std::vector<int> from = context.dims(1, "source", context.rank(x)), to = context.dims(2, "destination", context.rank(x));
   if (from.size() != to.size()) return std::nullopt;
   std::vector<int> order(static_cast<size_t>(context.rank(x)), -1);
   for (size_t i = 0; i < from.size(); ++i) order[static_cast<size_t>(to[i])] = from[i];
@@ -78,8 +72,7 @@ Results import_slice(CallContext& context) {
   const sym::Expr step = context.expr(4, "step", 1), length = context.result().sizes[static_cast<size_t>(dim)];
   const auto start = wrapped_start(context, context.expr(2, "start", 0), size);
   if (!start) return std::nullopt;
-  if (start->is_constant(0) && step.is_constant(1) && sym::prove_equal(length, size, context.assumptions()))
-    return std::vector{x};
+  if (start->is_constant(0) && step.is_constant(1) && sym::prove_equal(length, size, context.assumptions())) return std::vector{x};
   return std::vector{context.build.slice(x, dim, *start, length, step)};
 }
 
@@ -165,8 +158,8 @@ void add_view_rows(ImportTable& table) {
   const auto add = [&table](std::initializer_list<const char*> names, const Importer& importer) {
     for (const char* name : names) table.emplace(name, ImportRow{importer, Accepts::Any});
   };
-  add({"aten::view", "aten::_unsafe_view", "aten::reshape", "aten::_reshape_alias", "aten::unsqueeze", "aten::squeeze",
-       "aten::squeeze.dim", "aten::squeeze.dims", "aten::flatten.using_ints", "aten::unflatten.int", "aten::view_as"},
+  add({"aten::view", "aten::_unsafe_view", "aten::reshape", "aten::_reshape_alias", "aten::unsqueeze", "aten::squeeze", "aten::squeeze.dim",
+       "aten::squeeze.dims", "aten::flatten.using_ints", "aten::unflatten.int", "aten::view_as"},
       import_reshape);
   add({"aten::expand", "aten::expand_as", "aten::broadcast_to"}, import_expand);
   add({"aten::detach", "aten::alias"}, import_same);
@@ -177,8 +170,8 @@ void add_view_rows(ImportTable& table) {
   add({"aten::slice.Tensor"}, import_slice);
   add({"aten::narrow"}, import_narrow);
   add({"aten::select.int"}, import_select);
-  add({"aten::split.Tensor", "aten::split_with_sizes", "aten::chunk", "aten::split.sizes", "aten::unsafe_split.Tensor",
-       "aten::unsafe_split_with_sizes", "aten::unsafe_chunk"},
+  add({"aten::split.Tensor", "aten::split_with_sizes", "aten::chunk", "aten::split.sizes", "aten::unsafe_split.Tensor", "aten::unsafe_split_with_sizes",
+       "aten::unsafe_chunk"},
       import_split);
   add({"aten::unbind.int"}, import_unbind);
   add({"aten::as_strided"}, import_as_strided);

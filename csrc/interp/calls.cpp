@@ -35,13 +35,12 @@ Tensor integer_tensor(int64_t value) { return {DType::I64, {}, {Scalar::from_int
 
 void check_argument(const Tensor& argument, std::string_view name, DType dtype, const std::vector<int64_t>& sizes) {
   if (argument.dtype != dtype || argument.sizes != sizes)
-    throw_user_error("expected argument {} to be {}[{}], found {}[{}]", name, to_string(dtype), fmt::join(sizes, ", "),
-                     to_string(argument.dtype), fmt::join(argument.sizes, ", "));
+    throw_user_error("expected argument {} to be {}[{}], found {}[{}]", name, to_string(dtype), fmt::join(sizes, ", "), to_string(argument.dtype),
+                     fmt::join(argument.sizes, ", "));
   if (static_cast<int64_t>(argument.elements.size()) != element_count(sizes))
     throw_user_error("expected {} elements of argument {}, found {}", element_count(sizes), name, argument.elements.size());
   for (const Scalar& element : argument.elements)
-    if (element.dtype() != dtype)
-      throw_user_error("expected elements of {} in argument {}, found {}", to_string(dtype), name, to_string(element.dtype()));
+    if (element.dtype() != dtype) throw_user_error("expected elements of {} in argument {}, found {}", to_string(dtype), name, to_string(element.dtype()));
 }
 
 void define(const std::string& symbol, const sym::Assumptions& assumptions, int64_t value, Symbols& symbols) {
@@ -51,8 +50,7 @@ void define(const std::string& symbol, const sym::Assumptions& assumptions, int6
   symbols[symbol] = value;
 }
 
-void define(const std::vector<Definition>& definitions, const sym::Assumptions& assumptions,
-            const std::vector<Tensor>& results, Symbols& symbols) {
+void define(const std::vector<Definition>& definitions, const sym::Assumptions& assumptions, const std::vector<Tensor>& results, Symbols& symbols) {
   for (const Definition& definition : definitions) {
     const Tensor& result = results.at(definition.result < 0 ? 0 : static_cast<size_t>(definition.result));
     const auto dim = static_cast<size_t>(definition.dim);
@@ -66,8 +64,7 @@ void define(const std::vector<Definition>& definitions, const sym::Assumptions& 
   }
 }
 
-std::vector<Tensor> call_extern(const ExternHandler& externs, const Call& call, const std::vector<Tensor>& operands, const Symbols& symbols,
-                                size_t results) {
+std::vector<Tensor> call_extern(const ExternHandler& externs, const Call& call, const std::vector<Tensor>& operands, const Symbols& symbols, size_t results) {
   if (auto known = run_known_call(call, operands)) return std::move(*known);
   if (!externs) throw_unsupported("the interpreter was given no meaning of {}.{}", call.callee, call.overload);
   std::vector<Arg> plain;
@@ -75,8 +72,7 @@ std::vector<Tensor> call_extern(const ExternHandler& externs, const Call& call, 
   std::vector<Tensor> found = externs(call.callee, call.overload, plain, operands);
   const size_t mutated = call.mutated_operands.size();
   if (found.size() != results + mutated)
-    throw_user_error("expected {} results and {} mutated operands of {}.{}, found {} tensors", results, mutated,
-                     call.callee, call.overload, found.size());
+    throw_user_error("expected {} results and {} mutated operands of {}.{}, found {} tensors", results, mutated, call.callee, call.overload, found.size());
   return found;
 }
 

@@ -16,13 +16,11 @@ void check_argument(const Tensor& argument, std::string_view name, DType dtype, 
 // Calls the handler with expressions evaluated; checks that there is a tensor for each result and mutated operand. Two
 // calls have a meaning of their own: aten::_local_scalar_dense gives the element of its operand as one tensor, for the
 // symbol that it defines, and aten::_assert_scalar raises a FailedAssertion where its first argument is 0.
-std::vector<Tensor> call_extern(const ExternHandler& externs, const Call& call, const std::vector<Tensor>& operands, const Symbols& symbols,
-                                size_t results);
+std::vector<Tensor> call_extern(const ExternHandler& externs, const Call& call, const std::vector<Tensor>& operands, const Symbols& symbols, size_t results);
 
 // The symbols that the results of a call define get their values; those must be within the assumptions
 // (FailedAssertion).
-void define(const std::vector<Definition>& definitions, const sym::Assumptions& assumptions,
-            const std::vector<Tensor>& results, Symbols& symbols);
+void define(const std::vector<Definition>& definitions, const sym::Assumptions& assumptions, const std::vector<Tensor>& results, Symbols& symbols);
 void define(const std::string& symbol, const sym::Assumptions& assumptions, int64_t value, Symbols& symbols);
 
 // A window that a View of the loops or plan IR opens on a buffer's.
@@ -36,8 +34,8 @@ MemRef memref_of(const View& view, const MemRef& buffer, const Symbols& symbols)
 // Results are stored by `give(result, tensor)`, where buffers may not exist before the call; symbols that the call
 // defines have their values by then.
 template <class ExternCall, class Give>
-void call_extern(const ExternCall& call, const std::vector<MemRef>& buffers, const sym::Assumptions& assumptions,
-                 Symbols& symbols, const ExternHandler& externs, Give give) {
+void call_extern(const ExternCall& call, const std::vector<MemRef>& buffers, const sym::Assumptions& assumptions, Symbols& symbols,
+                 const ExternHandler& externs, Give give) {
   std::vector<Tensor> operands;
   std::vector<MemRef> memrefs(call.operands.size());
   for (size_t i = 0; i < call.operands.size(); ++i) {
@@ -52,8 +50,7 @@ void call_extern(const ExternCall& call, const std::vector<MemRef>& buffers, con
   const std::vector<Tensor> results = call_extern(externs, call, operands, symbols, call.results.size());
   define(call.defines, assumptions, results, symbols);
   for (size_t r = 0; r < call.results.size(); ++r) give(call.results[r], results[r]);
-  for (size_t m = 0; m < call.mutated_operands.size(); ++m)
-    write_tensor(memrefs[call.mutated_operands[m]], results[call.results.size() + m]);
+  for (size_t m = 0; m < call.mutated_operands.size(); ++m) write_tensor(memrefs[call.mutated_operands[m]], results[call.results.size() + m]);
 }
 
 template <class Output>
@@ -86,19 +83,16 @@ void bind_inputs(const Program& program, const Arguments& arguments, std::vector
     if (is_opaque(memref.dtype)) throw_unsupported("argument {} has dtype {}", name, to_string(memref.dtype));
     allocate(memref, name);
     write_tensor(memref, argument);
-    if (read_tensor(memref).elements != argument.elements)
-      throw_user_error("expected equal elements where the strides of argument {} overlap", name);
+    if (read_tensor(memref).elements != argument.elements) throw_user_error("expected equal elements where the strides of argument {} overlap", name);
   }
 }
 
 // The value at the end of each input that is marked as written.
 template <class Program>
-void append_mutated_inputs(const Program& program, const std::vector<bool>& written, const std::vector<MemRef>& buffers,
-                           std::vector<Tensor>& results) {
+void append_mutated_inputs(const Program& program, const std::vector<bool>& written, const std::vector<MemRef>& buffers, std::vector<Tensor>& results) {
   using Input = typename decltype(program.inputs)::value_type;
   for (const Input& input : program.inputs)
-    if (input.kind == Input::Kind::Tensor && written[input.buffer.index()])
-      results.push_back(read_tensor(buffers[input.buffer.index()]));
+    if (input.kind == Input::Kind::Tensor && written[input.buffer.index()]) results.push_back(read_tensor(buffers[input.buffer.index()]));
 }
 
 }  // namespace cxxinductor::interp

@@ -53,14 +53,12 @@ double difference(const Scalar& expected, const Scalar& actual, double tolerance
 }  // namespace
 
 double compare(const Tensor& expected, const Tensor& actual, double tolerance_scale) {
-  if (expected.dtype != actual.dtype || expected.sizes != actual.sizes ||
-      expected.elements.size() != actual.elements.size())
+  if (expected.dtype != actual.dtype || expected.sizes != actual.sizes || expected.elements.size() != actual.elements.size())
     return std::numeric_limits<double>::infinity();
   // Relative, and absolute around zero.
   const double tolerance = relative_tolerance(expected.dtype) * tolerance_scale;
   double worst = 0;
-  for (size_t i = 0; i < expected.elements.size(); ++i)
-    worst = std::max(worst, difference(expected.elements[i], actual.elements[i], tolerance));
+  for (size_t i = 0; i < expected.elements.size(); ++i) worst = std::max(worst, difference(expected.elements[i], actual.elements[i], tolerance));
   return worst;
 }
 

@@ -48,8 +48,7 @@ double magnitude(const MemRef& memref, const std::vector<bool>* only) {
   return counted == 0 ? 0 : std::sqrt(sum / static_cast<double>(counted));
 }
 
-Difference find_difference(const MemRef& expected, const MemRef& actual, Tolerance tolerance,
-                           const std::vector<bool>* only) {
+Difference find_difference(const MemRef& expected, const MemRef& actual, Tolerance tolerance, const std::vector<bool>* only) {
   CXXI_CHECK(expected.dtype == actual.dtype && expected.sizes == actual.sizes, "windows of different types or sizes");
   Difference found;
   double worst = 0;

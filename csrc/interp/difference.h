@@ -25,7 +25,6 @@ double relative_tolerance(DType dtype);
 // Root of the mean square of the finite elements; 0 where there are none. only: element offsets to look at; null: all.
 double magnitude(const MemRef& memref, const std::vector<bool>* only = nullptr);
 // Element by element; windows of equal dtype and sizes. only: as above, offsets in `expected`.
-Difference find_difference(const MemRef& expected, const MemRef& actual, Tolerance tolerance,
-                           const std::vector<bool>* only = nullptr);
+Difference find_difference(const MemRef& expected, const MemRef& actual, Tolerance tolerance, const std::vector<bool>* only = nullptr);
 
 }  // namespace cxxinductor::interp

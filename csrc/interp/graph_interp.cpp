@@ -13,22 +13,18 @@ int64_t linear(const Coords& coords, const std::vector<int64_t>& sizes) {
   CXXI_CHECK(coords.size() == sizes.size(), "{} coordinates for rank {}", coords.size(), sizes.size());
   int64_t position = 0;
   for (size_t d = 0; d < sizes.size(); ++d) {
-    CXXI_CHECK(coords[d] >= 0 && coords[d] < sizes[d], "coordinate {} of dimension {}, which has size {}", coords[d], d,
-               sizes[d]);
+    CXXI_CHECK(coords[d] >= 0 && coords[d] < sizes[d], "coordinate {} of dimension {}, which has size {}", coords[d], d, sizes[d]);
     position = position * sizes[d] + coords[d];
   }
   return position;
 }
 
-const Scalar& element(const Tensor& tensor, const Coords& coords) {
-  return tensor.elements[static_cast<size_t>(linear(coords, tensor.sizes))];
-}
+const Scalar& element(const Tensor& tensor, const Coords& coords) { return tensor.elements[static_cast<size_t>(linear(coords, tensor.sizes))]; }
 
 class GraphRun {
  public:
   GraphRun(const graph::Graph& graph, const Arguments& arguments, const ExternHandler& externs)
-      : graph_(graph), symbols_(arguments.symbols), externs_(externs), tensors_(graph.values.size()),
-        touched_(graph.values.size(), false) {
+      : graph_(graph), symbols_(arguments.symbols), externs_(externs), tensors_(graph.values.size()), touched_(graph.values.size(), false) {
     size_t next = 0;
     for (const graph::Input& input : graph.inputs) {
       if (input.kind != graph::Input::Kind::Tensor) continue;
@@ -51,8 +47,7 @@ class GraphRun {
     for (size_t i = 0; i < graph_.inputs.size(); ++i) {
       const graph::Input& input = graph_.inputs[i];
       if (input.kind != graph::Input::Kind::Tensor) continue;
-      const auto mutation = std::find_if(graph_.mutations.rbegin(), graph_.mutations.rend(),
-                                         [&](const graph::Mutation& m) { return m.input == i; });
+      const auto mutation = std::find_if(graph_.mutations.rbegin(), graph_.mutations.rend(), [&](const graph::Mutation& m) { return m.input == i; });
       const graph::ValueId last = mutation == graph_.mutations.rend() ? input.value : mutation->value;
       if (last != input.value || touched_[input.value.index()]) results.push_back(tensors_[last]);
     }
@@ -101,8 +96,10 @@ class GraphRun {
     std::vector<Scalar> operands(node.operands.size());
     if (row.rule == TypeRule::Select) dtypes[0] = DType::Bool;
     for (size_t i = 0; i < operands.size(); ++i) {
-      if (std::holds_alternative<graph::ValueId>(node.operands[i])) tensors[i] = &operand(node, i);
-      else operands[i] = scalar_operand(node, i, dtypes[i]);
+      if (std::holds_alternative<graph::ValueId>(node.operands[i]))
+        tensors[i] = &operand(node, i);
+      else
+        operands[i] = scalar_operand(node, i, dtypes[i]);
     }
     for (size_t e = 0; e < to.elements.size(); ++e) {
       for (size_t i = 0; i < operands.size(); ++i)
@@ -128,8 +125,7 @@ class GraphRun {
         if (reduced[d]) position = position * from.sizes[d] + at[d];
         if (!reduced[d] || kind.keepdim) to.push_back(reduced[d] ? 0 : at[d]);
       }
-      meaning.update(states[static_cast<size_t>(linear(to, results[0]->sizes))],
-                     cast(from.elements[static_cast<size_t>(point)], wide), position);
+      meaning.update(states[static_cast<size_t>(linear(to, results[0]->sizes))], cast(from.elements[static_cast<size_t>(point)], wide), position);
     });
     for (size_t i = 0; i < states.size(); ++i) {
       const std::vector<Scalar> finished = meaning.finished(states[i]);
@@ -144,8 +140,7 @@ class GraphRun {
   void compute(const graph::Node& node, const graph::Iota& kind) {
     Tensor& to = result(node);
     const int64_t start = evaluate(kind.start, symbols_), step = evaluate(kind.step, symbols_);
-    for (size_t i = 0; i < to.elements.size(); ++i)
-      to.elements[i] = cast(Scalar::from_integer(DType::I64, start + step * static_cast<int64_t>(i)), to.dtype);
+    for (size_t i = 0; i < to.elements.size(); ++i) to.elements[i] = cast(Scalar::from_integer(DType::I64, start + step * static_cast<int64_t>(i)), to.dtype);
   }
   void compute(const graph::Node& node, const graph::Permute& kind) {
     move(node, [&](Coords& coords, int64_t) {
@@ -156,8 +151,7 @@ class GraphRun {
   void compute(const graph::Node& node, const graph::Reshape&) {
     const Tensor& from = operand(node, 0);
     Tensor& to = result(node);
-    CXXI_CHECK(from.elements.size() == to.elements.size(), "reshape of {} elements into {}", from.elements.size(),
-               to.elements.size());
+    CXXI_CHECK(from.elements.size() == to.elements.size(), "reshape of {} elements into {}", from.elements.size(), to.elements.size());
     to.elements = from.elements;
   }
   void compute(const graph::Node& node, const graph::Expand&) {
@@ -215,8 +209,7 @@ class GraphRun {
     for (int r : kind.index_dims) index_at.push_back(at[static_cast<size_t>(r)]);
     const int64_t index = element(operand(node, static_cast<size_t>(-kind.source[d])), index_at).integer();
     const int64_t size = operand(node, 0).sizes[d], wrapped = kind.wrap && index < 0 ? index + size : index;
-    if (kind.check && (wrapped < 0 || wrapped >= size))
-      throw_user_error("index {} is out of bounds for dimension {} of size {}", index, d, size);
+    if (kind.check && (wrapped < 0 || wrapped >= size)) throw_user_error("index {} is out of bounds for dimension {} of size {}", index, d, size);
     return wrapped;
   }
   void compute(const graph::Node& node, const graph::Gather& kind) {
@@ -232,14 +225,12 @@ class GraphRun {
   // The coordinate in dimension d of the base for a point of the source.
   int64_t scattered(const graph::Node& node, const graph::Scatter& kind, size_t d, const Coords& at) const {
     const int from = kind.target[d];
-    if (from >= 0)
-      return evaluate(kind.start[d], symbols_) + evaluate(kind.step[d], symbols_) * at[static_cast<size_t>(from)];
+    if (from >= 0) return evaluate(kind.start[d], symbols_) + evaluate(kind.step[d], symbols_) * at[static_cast<size_t>(from)];
     Coords index_at;
     for (int r : kind.index_dims) index_at.push_back(at[static_cast<size_t>(r)]);
     const int64_t index = element(operand(node, static_cast<size_t>(1 - from)), index_at).integer();
     const int64_t size = operand(node, 0).sizes[d], wrapped = kind.wrap && index < 0 ? index + size : index;
-    if (kind.check && (wrapped < 0 || wrapped >= size))
-      throw_user_error("index {} is out of bounds for dimension {} of size {}", index, d, size);
+    if (kind.check && (wrapped < 0 || wrapped >= size)) throw_user_error("index {} is out of bounds for dimension {} of size {}", index, d, size);
     return wrapped;
   }
   void compute(const graph::Node& node, const graph::Scatter& kind) {
@@ -264,8 +255,7 @@ class GraphRun {
     define(kind.defines, graph_.assumptions, found, symbols_);
     for (size_t r = 0; r < node.results.size(); ++r) {
       const graph::Value& value = graph_.value(node.results[r]);
-      check_argument(found[r], fmt::format("{} (result of {})", value.name, kind.callee), value.dtype,
-                     evaluate(value.sizes, symbols_));
+      check_argument(found[r], fmt::format("{} (result of {})", value.name, kind.callee), value.dtype, evaluate(value.sizes, symbols_));
       tensors_[node.results[r]] = found[r];
     }
     for (size_t m = 0; m < kind.mutated_operands.size(); ++m)

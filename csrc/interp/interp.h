@@ -32,8 +32,8 @@ struct Arguments {
 // Called for extern nodes; the default throws Unsupported. Operand references in `args` are positions in `operands`, where a symbolic
 // operand is an i64 of rank 0; expressions in `args` come as integers. Gives the results in order, then the new contents
 // of each mutated operand in the order of mutated_operands.
-using ExternHandler = std::function<std::vector<Tensor>(const std::string& callee, const std::string& overload,
-                                                        const std::vector<Arg>& args, const std::vector<Tensor>& operands)>;
+using ExternHandler = std::function<std::vector<Tensor>(const std::string& callee, const std::string& overload, const std::vector<Arg>& args,
+                                                        const std::vector<Tensor>& operands)>;
 
 // One tensor per output (a symbol as an i64 of rank 0, none as 0), then the new value of each mutated input, in the order
 // of the inputs.

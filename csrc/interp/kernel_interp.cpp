@@ -28,8 +28,7 @@ void run_kernel(const plan::Kernel& kernel, const Symbols& symbols, const Region
 }
 
 plan::Kernel part_of(const plan::Kernel& kernel, plan::VarId var, int64_t begin, int64_t count) {
-  CXXI_CHECK(!loops::reduced_vars(kernel.region).contains(var), "variable {} of {} is reduced over",
-             kernel.region.vars[var].name, kernel.name);
+  CXXI_CHECK(!loops::reduced_vars(kernel.region).contains(var), "variable {} of {} is reduced over", kernel.region.vars[var].name, kernel.name);
   plan::Kernel part = kernel;
   part.region.vars[var].extent = count;
   const sym::Substitution shift{{kernel.region.vars[var].name, kernel.region.symbol(var) + begin}};

@@ -12,8 +12,7 @@ void mark_written(const loops::Step& step, std::vector<bool>& written) {
     return;
   }
   const auto& call = std::get<loops::ExternCall>(step);
-  for (uint32_t operand : call.mutated_operands)
-    written[std::get<loops::View>(call.operands[operand]).buffer.index()] = true;
+  for (uint32_t operand : call.mutated_operands) written[std::get<loops::View>(call.operands[operand]).buffer.index()] = true;
 }
 
 }  // namespace
@@ -46,19 +45,16 @@ std::vector<Tensor> run(const loops::Program& program, const Arguments& argument
       continue;
     }
     const auto& call = std::get<loops::ExternCall>(step);
-    call_extern(call, memory.memrefs, program.assumptions, symbols, externs,
-                [&](loops::BufferId result, const Tensor& tensor) {
-                  make_buffers();
-                  const MemRef& memref = memory.memrefs[result.index()];
-                  check_argument(tensor, fmt::format("{} (result of {})", program.buffers[result].name, call.callee),
-                                 memref.dtype, memref.sizes);
-                  write_tensor(memref, tensor);
-                });
+    call_extern(call, memory.memrefs, program.assumptions, symbols, externs, [&](loops::BufferId result, const Tensor& tensor) {
+      make_buffers();
+      const MemRef& memref = memory.memrefs[result.index()];
+      check_argument(tensor, fmt::format("{} (result of {})", program.buffers[result].name, call.callee), memref.dtype, memref.sizes);
+      write_tensor(memref, tensor);
+    });
   }
 
   std::vector<Tensor> results;
-  for (const loops::ProgramOutput& output : program.outputs)
-    results.push_back(read_output(output, memory.memrefs, symbols));
+  for (const loops::ProgramOutput& output : program.outputs) results.push_back(read_output(output, memory.memrefs, symbols));
   append_mutated_inputs(program, written, memory.memrefs, results);
   return results;
 }

@@ -11,17 +11,15 @@ namespace {
 std::byte* address_of(const MemRef& memref, std::span<const int64_t> coords) {
   CXXI_CHECK(memref.storage, "access to memory that is not allocated, or freed");
   const std::string& name = memref.storage->name;
-  CXXI_CHECK(coords.size() == memref.sizes.size(), "{} coordinates for {} of rank {}", coords.size(), name,
-             memref.sizes.size());
+  CXXI_CHECK(coords.size() == memref.sizes.size(), "{} coordinates for {} of rank {}", coords.size(), name, memref.sizes.size());
   int64_t element = 0;
   for (size_t d = 0; d < coords.size(); ++d) {
-    CXXI_CHECK(coords[d] >= 0 && coords[d] < memref.sizes[d], "coordinate {} of dimension {} of {}, which has size {}",
-               coords[d], d, name, memref.sizes[d]);
+    CXXI_CHECK(coords[d] >= 0 && coords[d] < memref.sizes[d], "coordinate {} of dimension {} of {}, which has size {}", coords[d], d, name, memref.sizes[d]);
     element += coords[d] * memref.strides[d];
   }
   const int64_t bytes = byte_size(memref.dtype), first = memref.byte_offset + element * bytes;
-  CXXI_CHECK(first >= 0 && first + bytes <= static_cast<int64_t>(memref.storage->bytes.size()),
-             "element {} of a window on {} lies outside its {} bytes", element, name, memref.storage->bytes.size());
+  CXXI_CHECK(first >= 0 && first + bytes <= static_cast<int64_t>(memref.storage->bytes.size()), "element {} of a window on {} lies outside its {} bytes",
+             element, name, memref.storage->bytes.size());
   return memref.storage->bytes.data() + first;
 }
 
@@ -42,10 +40,8 @@ std::vector<int64_t> evaluate(const std::vector<sym::Expr>& list, const Symbols&
 }
 
 bool are_known(const std::vector<sym::Expr>& list, const Symbols& symbols) {
-  return std::ranges::all_of(list, [&](sym::Expr e) {
-    return std::ranges::all_of(e.free_symbols(),
-                               [&](sym::Expr symbol) { return symbols.contains(std::string(symbol.name())); });
-  });
+  return std::ranges::all_of(
+      list, [&](sym::Expr e) { return std::ranges::all_of(e.free_symbols(), [&](sym::Expr symbol) { return symbols.contains(std::string(symbol.name())); }); });
 }
 
 int64_t element_count(const std::vector<int64_t>& sizes) {
@@ -63,8 +59,7 @@ int64_t span_of(const MemRef& memref) {
 
 std::shared_ptr<Storage> allocate(std::string name, int64_t bytes) {
   constexpr std::byte unwritten{0xff};
-  return std::make_shared<Storage>(
-      Storage{std::move(name), std::vector<std::byte>(static_cast<size_t>(bytes), unwritten)});
+  return std::make_shared<Storage>(Storage{std::move(name), std::vector<std::byte>(static_cast<size_t>(bytes), unwritten)});
 }
 
 void allocate(MemRef& memref, std::string name) {
@@ -79,25 +74,21 @@ Scalar read(const MemRef& memref, std::span<const int64_t> coords) {
 }
 
 void write(const MemRef& memref, std::span<const int64_t> coords, const Scalar& value) {
-  CXXI_CHECK(value.dtype() == memref.dtype, "store of {} into memory of {}", to_string(value.dtype()),
-             to_string(memref.dtype));
+  CXXI_CHECK(value.dtype() == memref.dtype, "store of {} into memory of {}", to_string(value.dtype()), to_string(memref.dtype));
   const uint64_t bits = bits_of(value);
   std::memcpy(address_of(memref, coords), &bits, static_cast<size_t>(byte_size(memref.dtype)));
 }
 
 Tensor read_tensor(const MemRef& memref) {
   Tensor tensor{memref.dtype, memref.sizes, {}};
-  for_each_point(memref.sizes,
-                 [&](const std::vector<int64_t>& coords, int64_t) { tensor.elements.push_back(read(memref, coords)); });
+  for_each_point(memref.sizes, [&](const std::vector<int64_t>& coords, int64_t) { tensor.elements.push_back(read(memref, coords)); });
   return tensor;
 }
 
 void write_tensor(const MemRef& memref, const Tensor& tensor) {
-  CXXI_CHECK(static_cast<int64_t>(tensor.elements.size()) == element_count(memref.sizes), "{} elements for {}",
-             tensor.elements.size(), element_count(memref.sizes));
-  for_each_point(memref.sizes, [&](const std::vector<int64_t>& coords, int64_t point) {
-    write(memref, coords, tensor.elements[static_cast<size_t>(point)]);
-  });
+  CXXI_CHECK(static_cast<int64_t>(tensor.elements.size()) == element_count(memref.sizes), "{} elements for {}", tensor.elements.size(),
+             element_count(memref.sizes));
+  for_each_point(memref.sizes, [&](const std::vector<int64_t>& coords, int64_t point) { write(memref, coords, tensor.elements[static_cast<size_t>(point)]); });
 }
 
 }  // namespace cxxinductor::interp

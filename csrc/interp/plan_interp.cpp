@@ -51,8 +51,7 @@ class PlanRun {
       if (!tensor || source.dim < 0 || source.dim >= static_cast<int>(tensor->sizes.size())) continue;
       const int64_t found = tensor->sizes[static_cast<size_t>(source.dim)];
       const int64_t given = evaluate(sym::Expr::symbol(source.symbol), arguments.symbols);
-      CXXI_CHECK(found == given, "symbol {} is {}, but dimension {} of input {} is {}", source.symbol, given, source.dim,
-                 source.input, found);
+      CXXI_CHECK(found == given, "symbol {} is {}, but dimension {} of input {} is {}", source.symbol, given, source.dim, source.input, found);
     }
   }
 
@@ -81,8 +80,7 @@ class PlanRun {
 
   // byte_offset of a part: in the root's memory, to which the root's own place is added once it is known.
   void take_arena(uint32_t number) {
-    const auto arena =
-        allocate(fmt::format("{}'s arena {}", plan_.name, number), evaluate(plan_.arenas[number].bytes, symbols_));
+    const auto arena = allocate(fmt::format("{}'s arena {}", plan_.name, number), evaluate(plan_.arenas[number].bytes, symbols_));
     for (size_t b = 0; b < plan_.buffers.size(); ++b) {
       const plan::Buffer& declared = plan_.buffers[plan::BufferId(b)];
       if (declared.kind != plan::Buffer::Kind::Arena || declared.arena != number) continue;
@@ -119,17 +117,14 @@ class PlanRun {
   }
 
   void execute(const plan::CallExtern& call) {
-    for (uint32_t operand : call.mutated_operands)
-      written_[std::get<plan::View>(call.operands[operand]).buffer.index()] = true;
-    call_extern(call, buffers_, plan_.assumptions, symbols_, externs_,
-                [&](plan::BufferId result, const Tensor& tensor) {
-                  make_windows();
-                  const plan::Buffer& declared = plan_.buffers[result];
-                  check_argument(tensor, fmt::format("{} (result of {})", declared.name, call.callee), declared.dtype,
-                                 buffer(result).sizes);
-                  if (declared.kind == plan::Buffer::Kind::ExternOwned) allocate(buffer(result), declared.name);
-                  write_tensor(buffer(result), tensor);
-                });
+    for (uint32_t operand : call.mutated_operands) written_[std::get<plan::View>(call.operands[operand]).buffer.index()] = true;
+    call_extern(call, buffers_, plan_.assumptions, symbols_, externs_, [&](plan::BufferId result, const Tensor& tensor) {
+      make_windows();
+      const plan::Buffer& declared = plan_.buffers[result];
+      check_argument(tensor, fmt::format("{} (result of {})", declared.name, call.callee), declared.dtype, buffer(result).sizes);
+      if (declared.kind == plan::Buffer::Kind::ExternOwned) allocate(buffer(result), declared.name);
+      write_tensor(buffer(result), tensor);
+    });
   }
 
   void execute(const plan::ReadScalar& read) {
@@ -142,22 +137,19 @@ class PlanRun {
 
   bool holds(const sym::Assumptions& assumptions) const {
     const auto value = [&](const std::string& symbol) { return evaluate(sym::Expr::symbol(symbol), symbols_); };
-    return std::all_of(assumptions.ranges().begin(), assumptions.ranges().end(), [&](const auto& entry) {
-      return entry.second.low <= value(entry.first) && value(entry.first) <= entry.second.high;
-    }) && std::all_of(assumptions.divisors().begin(), assumptions.divisors().end(), [&](const auto& entry) {
-      return value(entry.first) % entry.second == 0;
-    });
+    return std::all_of(assumptions.ranges().begin(), assumptions.ranges().end(),
+                       [&](const auto& entry) { return entry.second.low <= value(entry.first) && value(entry.first) <= entry.second.high; }) &&
+           std::all_of(assumptions.divisors().begin(), assumptions.divisors().end(), [&](const auto& entry) { return value(entry.first) % entry.second == 0; });
   }
 
   void execute(const plan::Launch& launch) {
     for (const plan::Specialization& special : launch.specializations)
       if (holds(special.when)) return execute(plan::specialized(launch, special));
     const plan::Kernel& kernel = plan_.kernels[launch.kernel];
-    CXXI_CHECK(launch.args.size() == kernel.params.size() && launch.symbol_args.size() == kernel.symbols.size(),
-               "launch of {} with {} buffers and {} symbols", kernel.name, launch.args.size(), launch.symbol_args.size());
+    CXXI_CHECK(launch.args.size() == kernel.params.size() && launch.symbol_args.size() == kernel.symbols.size(), "launch of {} with {} buffers and {} symbols",
+               kernel.name, launch.args.size(), launch.symbol_args.size());
     Symbols symbols;
-    for (size_t i = 0; i < kernel.symbols.size(); ++i)
-      symbols[kernel.symbols[i]] = evaluate(launch.symbol_args[i], symbols_);
+    for (size_t i = 0; i < kernel.symbols.size(); ++i) symbols[kernel.symbols[i]] = evaluate(launch.symbol_args[i], symbols_);
     const int64_t expected = evaluate(units(kernel.mapping, kernel.region), symbols);
     const int64_t grid = evaluate(launch.grid_x, symbols_) * evaluate(launch.grid_y, symbols_);
     CXXI_CHECK(grid == expected, "launch of {} over {} units, its mapping needs {}", kernel.name, grid, expected);
@@ -188,8 +180,6 @@ class PlanRun {
 
 }  // namespace
 
-std::vector<Tensor> run(const plan::Plan& plan, const Arguments& arguments, const ExternHandler& externs) {
-  return PlanRun(plan, arguments, externs).run();
-}
+std::vector<Tensor> run(const plan::Plan& plan, const Arguments& arguments, const ExternHandler& externs) { return PlanRun(plan, arguments, externs).run(); }
 
 }  // namespace cxxinductor::interp

@@ -13,9 +13,7 @@ using loops::VarSet;
 namespace {
 
 // Sums are compared between programs that order them differently: they run in f64 and round once.
-DType accumulator(Reduction reduction, DType operand) {
-  return info(reduction).order_matters && is_float(operand) ? DType::F64 : operand;
-}
+DType accumulator(Reduction reduction, DType operand) { return info(reduction).order_matters && is_float(operand) ? DType::F64 : operand; }
 
 }  // namespace
 
@@ -94,8 +92,10 @@ RegionRun::Expressions RegionRun::compile(const std::vector<sym::Expr>& list) co
   compiled.workspace.resize(compiled.program.workspace_size());
   for (size_t i = region_.vars.size(); i < names.size(); ++i) {
     const StmtId statement = loops::statement_of_symbol(names[i]);
-    if (statement.valid()) compiled.statements.emplace_back(i, statement);
-    else compiled.workspace[i] = interp::evaluate(sym::Expr::symbol(names[i]), symbols_);
+    if (statement.valid())
+      compiled.statements.emplace_back(i, statement);
+    else
+      compiled.workspace[i] = interp::evaluate(sym::Expr::symbol(names[i]), symbols_);
   }
   return compiled;
 }
@@ -104,8 +104,7 @@ std::span<const int64_t> RegionRun::evaluate_at(Expressions& expressions) const 
   std::copy(coords_.begin(), coords_.end(), expressions.workspace.begin());
   for (const auto& [slot, statement] : expressions.statements) expressions.workspace[slot] = value(statement).integer();
   expressions.program.run(expressions.workspace);
-  for (size_t i = 0; i < expressions.slots.size(); ++i)
-    expressions.values[i] = expressions.workspace[expressions.slots[i]];
+  for (size_t i = 0; i < expressions.slots.size(); ++i) expressions.values[i] = expressions.workspace[expressions.slots[i]];
   return expressions.values;
 }
 
@@ -194,8 +193,7 @@ RegionRun::Columns RegionRun::compute(const loops::Stmt& stmt, const loops::Redu
   Columns results(meaning.results.size(), Column(states.size()));
   for (size_t i = 0; i < states.size(); ++i) {
     const std::vector<Scalar> finished = meaning.finished(states[i]);
-    for (size_t r = 0; r < results.size(); ++r)
-      results[r][i] = cast(finished[r], meaning.results[r].dtype(operand.dtype));
+    for (size_t r = 0; r < results.size(); ++r) results[r][i] = cast(finished[r], meaning.results[r].dtype(operand.dtype));
   }
   return results;
 }

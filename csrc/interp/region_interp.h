@@ -57,8 +57,8 @@ class RegionRun {
   const loops::Region& region_;
   const Symbols& symbols_;
   const RegionMemory& memory_;
-  std::vector<int64_t> extents_;  // of the variables
-  std::vector<int64_t> coords_;   // the point, 0 for variables that do not run
+  std::vector<int64_t> extents_;                           // of the variables
+  std::vector<int64_t> coords_;                            // the point, 0 for variables that do not run
   IdVector<loops::StmtId, std::vector<int64_t>> strides_;  // of a statement's columns, one per variable, 0 if it does not vary over it
   IdVector<loops::StmtId, Value> values_;
 };

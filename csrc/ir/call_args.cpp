@@ -24,9 +24,7 @@ struct Printer {
   std::string operator()(sym::Expr e) const { return fmt::format("expr({})", sym::to_string(e)); }
   std::string operator()(int64_t i) const { return fmt::format("{}", i); }
   std::string operator()(double d) const { return to_string(Scalar::from_real(DType::F64, d)); }
-  std::string operator()(std::complex<double> z) const {
-    return fmt::format("complex({}, {})", (*this)(z.real()), (*this)(z.imag()));
-  }
+  std::string operator()(std::complex<double> z) const { return fmt::format("complex({}, {})", (*this)(z.real()), (*this)(z.imag())); }
   std::string operator()(bool b) const { return b ? "true" : "false"; }
   std::string operator()(const std::string& s) const { return quote(s); }
   std::string operator()(DType dtype) const { return std::string(to_string(dtype)); }

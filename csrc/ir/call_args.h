@@ -39,8 +39,8 @@ struct MemoryFormatArg {
 struct Arg;
 using ArgList = std::vector<Arg>;
 struct Arg {
-  std::variant<None, OperandRef, sym::Expr, int64_t, double, std::complex<double>, bool, std::string, DType, Device, LayoutArg,
-               MemoryFormatArg, Handle, ArgList>
+  std::variant<None, OperandRef, sym::Expr, int64_t, double, std::complex<double>, bool, std::string, DType, Device, LayoutArg, MemoryFormatArg, Handle,
+               ArgList>
       value;
   Arg() = default;
   template <class T>

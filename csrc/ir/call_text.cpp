@@ -14,9 +14,8 @@ namespace {
 std::string print_definitions(const std::vector<Definition>& definitions) {
   std::vector<std::string> items;
   for (const Definition& definition : definitions)
-    items.push_back(definition.result < 0
-                        ? definition.symbol + " = value"
-                        : fmt::format("{} = result {} dim {}", definition.symbol, definition.result, definition.dim));
+    items.push_back(definition.result < 0 ? definition.symbol + " = value"
+                                          : fmt::format("{} = result {} dim {}", definition.symbol, definition.result, definition.dim));
   return items.empty() ? "" : fmt::format(" defines [{}]", fmt::join(items, ", "));
 }
 
@@ -44,8 +43,7 @@ std::vector<Definition> parse_definitions(TextCursor& cursor) {
 std::string print_call(const Call& call, const std::vector<std::string>& operands) {
   std::string text = fmt::format("extern {}{}", print_callee(call.callee, call.overload), print_call_args(call.args, call.kwargs));
   if (!operands.empty()) text += fmt::format(" with ({})", fmt::join(operands, ", "));
-  if (std::any_of(call.alias_of.begin(), call.alias_of.end(), [](int operand) { return operand >= 0; }))
-    text += " alias " + print_int_list(call.alias_of);
+  if (std::any_of(call.alias_of.begin(), call.alias_of.end(), [](int operand) { return operand >= 0; })) text += " alias " + print_int_list(call.alias_of);
   if (!call.mutated_operands.empty()) text += " mutates " + print_integers(call.mutated_operands);
   text += print_definitions(call.defines);
   if (call.planned_out) text += " planned_out";
@@ -60,8 +58,7 @@ Call parse_call(TextCursor& cursor, size_t results, const std::function<void()>&
   call.alias_of.assign(results, -1);
   if (cursor.accept("alias")) call.alias_of = parse_int_list(cursor, max_text_items);
   if (cursor.accept("mutates"))
-    for (int operand : parse_int_list(cursor, max_text_items))
-      call.mutated_operands.push_back(static_cast<uint32_t>(operand));
+    for (int operand : parse_int_list(cursor, max_text_items)) call.mutated_operands.push_back(static_cast<uint32_t>(operand));
   call.defines = parse_definitions(cursor);
   call.planned_out = cursor.accept("planned_out");
   return call;

@@ -10,9 +10,8 @@ namespace {
 using Names = std::span<const std::string_view>;
 
 bool holds(Names names, std::string_view name) {
-  return std::any_of(names.begin(), names.end(), [&](std::string_view entry) {
-    return entry.ends_with('*') ? name.starts_with(entry.substr(0, entry.size() - 1)) : name == entry;
-  });
+  return std::any_of(names.begin(), names.end(),
+                     [&](std::string_view entry) { return entry.ends_with('*') ? name.starts_with(entry.substr(0, entry.size() - 1)) : name == entry; });
 }
 
 // The part after the namespace, where the op is torch's or ours and has no effect but what its schema states; else
@@ -24,13 +23,16 @@ std::string_view functional_name(std::string_view callee) {
 }
 
 // Take a storage over, return one that something else keeps, or let others wait for what they read.
+// clang-format off
 constexpr std::string_view keeping_names[] = {
     "set_",   "set",       "_set_*",         "set_data",      "resize*",     "_resize*", "share_memory*",
     "data",   "_pin*",     "pin_memory",     "record_stream", "_fw_primal*", "_make_d*", "_nested_*",
     "_lazy*", "_backward", "requires_grad_", "retain_grad",   "_async*",       "call_function",
 };
+// clang-format on
 
 // Raise for nothing but sizes and dtypes.
+// clang-format off
 constexpr std::string_view total_names[] = {
     // products
     "mm",
@@ -117,8 +119,10 @@ constexpr std::string_view total_names[] = {
     "cat",
     "stack",
 };
+// clang-format on
 
 // Read their arguments and make their results, and raise because of elements.
+// clang-format off
 constexpr std::string_view checked_names[] = {
     "index",          "index_*",        "gather",        "scatter*",     "take*",      "embedding*",   "nonzero*",
     "masked_*",       "unique*",        "_unique*",      "bincount",     "histc",      "histogram*",   "searchsorted*",
@@ -142,6 +146,7 @@ constexpr std::string_view checked_names[] = {
     "softshrink",     "special_*",      "split_with_sizes_copy", "squeeze_copy", "t_copy", "tensor_split", "transpose_copy",
     "unbind_copy",    "unsqueeze_copy", "zero",
 };
+// clang-format on
 
 constexpr std::string_view names_with_library_memory[] = {"_fft_*", "fft_*", "stft", "istft"};
 
@@ -152,9 +157,7 @@ bool is_opaque_callee(std::string_view callee) {
   return name.empty() || holds(keeping_names, name);
 }
 
-bool starts_collective(std::string_view callee) {
-  return callee.starts_with("_c10d_functional::") && !waits_for_collective(callee);
-}
+bool starts_collective(std::string_view callee) { return callee.starts_with("_c10d_functional::") && !waits_for_collective(callee); }
 
 bool waits_for_collective(std::string_view callee) { return callee == "_c10d_functional::wait_tensor"; }
 

@@ -8,10 +8,9 @@
 namespace cxxinductor {
 namespace {
 
-constexpr std::array combine_keywords = {
-    std::pair{std::string_view("overwrite"), Combine::Overwrite}, std::pair{std::string_view("add"), Combine::Add},
-    std::pair{std::string_view("mul"), Combine::Mul}, std::pair{std::string_view("max"), Combine::Max},
-    std::pair{std::string_view("min"), Combine::Min}};
+constexpr std::array combine_keywords = {std::pair{std::string_view("overwrite"), Combine::Overwrite}, std::pair{std::string_view("add"), Combine::Add},
+                                         std::pair{std::string_view("mul"), Combine::Mul}, std::pair{std::string_view("max"), Combine::Max},
+                                         std::pair{std::string_view("min"), Combine::Min}};
 
 }  // namespace
 

@@ -34,19 +34,17 @@ inline DType compute_type(DType dtype) { return info(dtype).compute; }
 inline int byte_size(DType dtype) { return info(dtype).bytes; }
 inline bool is_float(DType dtype) { return info(dtype).dtype_class == DTypeClass::Float; }
 inline bool is_opaque(DType dtype) { return info(dtype).dtype_class == DTypeClass::Opaque; }
-inline bool is_integer(DType dtype) {
-  return info(dtype).dtype_class == DTypeClass::Signed || info(dtype).dtype_class == DTypeClass::Unsigned;
-}
+inline bool is_integer(DType dtype) { return info(dtype).dtype_class == DTypeClass::Signed || info(dtype).dtype_class == DTypeClass::Unsigned; }
 inline std::string_view to_string(DType dtype) { return info(dtype).text; }
 
 enum class DeviceType : uint8_t { Cpu, Cuda };
-std::string_view to_string(DeviceType type);        // "cpu", "cuda"
+std::string_view to_string(DeviceType type);  // "cpu", "cuda"
 struct Device {
   DeviceType type = DeviceType::Cpu;
   int index = 0;  // CUDA ordinal; 0 for the CPU
   friend auto operator<=>(Device, Device) = default;
 };
-std::string to_string(Device device);               // "cpu", "cuda:0"
+std::string to_string(Device device);  // "cpu", "cuda:0"
 std::optional<Device> find_device(std::string_view text);
 
 }  // namespace cxxinductor

@@ -21,9 +21,7 @@ class Hasher {
 
   template <class T>
   requires std::is_integral_v<T> || std::is_enum_v<T>
-  void add(T value) {
-    hash_ = hash_ * 0x9e3779b97f4a7c15ull + static_cast<size_t>(value) + (hash_ >> 31);
-  }
+  void add(T value) { hash_ = hash_ * 0x9e3779b97f4a7c15ull + static_cast<size_t>(value) + (hash_ >> 31); }
   template <class Tag>
   void add(Id<Tag> id) {
     add(id.valid() ? id.index() : ~size_t{0});
@@ -31,9 +29,7 @@ class Hasher {
   // A set of variables.
   template <class Set>
   requires requires(const Set& set) { set.bits(); }
-  void add(const Set& set) {
-    add(set.bits());
-  }
+  void add(const Set& set) { add(set.bits()); }
   void add(sym::Expr e) { add(e.hash()); }
   void add(const std::string& text) { add(std::hash<std::string>()(text)); }
   void add(const Scalar& scalar) { add(std::hash<double>()(scalar.as_real())); }

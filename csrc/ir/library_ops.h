@@ -14,29 +14,49 @@
 namespace cxxinductor {
 
 enum class OpFamily : uint8_t {
-  Matmul,               // Left times Right, of matrices or of batches of them; with an Addend, which is scaled as the product is
+  Matmul,  // Left times Right, of matrices or of batches of them; with an Addend, which is scaled as the product is
   Convolution,
   ConvolutionGradient,  // three results, each of which may be left out
   Attention,
   AttentionGradient,
   Pooling,
   Clone,
-  Conversion,           // to another dtype, device or layout
+  Conversion,  // to another dtype, device or layout
   RunningSum,
-  ScalarRead,           // defines a symbol as the one element of the Input
-  Assertion,            // raises with the Message where the Condition is 0
-  RandomState,          // states of torch's generator: Numbers for each of the Counts
+  ScalarRead,   // defines a symbol as the one element of the Input
+  Assertion,    // raises with the Message where the Condition is 0
+  RandomState,  // states of torch's generator: Numbers for each of the Counts
 };
 
 enum class ArgRole : uint8_t {
   None,
-  Left, Right, Addend, AddendScale, ProductScale,
-  Input, Weight, Bias, Stride, Padding, Dilation, Transposed, OutputPadding, Groups,
-  OutputGradient, OutputMask,
-  Query, Key, Mask, Dropout, IsCausal,  // query and key: sizes [.., length, channels]
+  Left,
+  Right,
+  Addend,
+  AddendScale,
+  ProductScale,
+  Input,
+  Weight,
+  Bias,
+  Stride,
+  Padding,
+  Dilation,
+  Transposed,
+  OutputPadding,
+  Groups,
+  OutputGradient,
+  OutputMask,
+  Query,
+  Key,
+  Mask,
+  Dropout,
+  IsCausal,  // query and key: sizes [.., length, channels]
   NonBlocking,
-  Condition, Message,
-  Counts, Numbers, Device,
+  Condition,
+  Message,
+  Counts,
+  Numbers,
+  Device,
 };
 
 // Of images and what has their rank.

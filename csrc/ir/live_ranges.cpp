@@ -44,21 +44,18 @@ int64_t bytes_hint(sym::Expr bytes, const sym::Assumptions& assumptions) {
   }
 }
 
-int64_t bytes_hint(DType dtype, std::span<const sym::Expr> sizes, std::span<const sym::Expr> strides,
-                      const sym::Assumptions& assumptions) {
+int64_t bytes_hint(DType dtype, std::span<const sym::Expr> sizes, std::span<const sym::Expr> strides, const sym::Assumptions& assumptions) {
   int64_t elements = 1;
   for (size_t d = 0; d < sizes.size(); ++d) {
     const int64_t size = bytes_hint(sizes[d], assumptions), stride = bytes_hint(strides[d], assumptions);
     if (size == 0) return 0;
     int64_t reach = 0;
-    if (__builtin_mul_overflow(size - 1, stride, &reach) || __builtin_add_overflow(elements, reach, &elements))
-      return most_bytes;
+    if (__builtin_mul_overflow(size - 1, stride, &reach) || __builtin_add_overflow(elements, reach, &elements)) return most_bytes;
   }
   return std::min(elements, most_bytes / 16) * byte_size(dtype);
 }
 
-int64_t share_hint(DType dtype, std::span<const sym::Expr> sizes, std::span<const sym::Expr> strides,
-                      const sym::Assumptions& assumptions) {
+int64_t share_hint(DType dtype, std::span<const sym::Expr> sizes, std::span<const sym::Expr> strides, const sym::Assumptions& assumptions) {
   sym::Expr elements = 1;
   for (sym::Expr size : sizes) elements = elements * size;
   return std::min(bytes_hint(dtype, sizes, strides, assumptions), bytes_hint(elements * byte_size(dtype), assumptions));

@@ -8,7 +8,6 @@
 #include <map>
 #include <span>
 #include <vector>
-#include <vector>
 
 #include "ir/dtype.h"
 #include "sym/simplify.h"
@@ -32,11 +31,9 @@ std::map<Device, int64_t> peaks_of(const std::map<Device, std::vector<LiveRange>
 // Bytes at size hints, between 0 and 2^46; overflows count as 2^46, so that sums stay exact.
 int64_t bytes_hint(sym::Expr bytes, const sym::Assumptions& assumptions);
 // From a tensor's first element to past its last.
-int64_t bytes_hint(DType dtype, std::span<const sym::Expr> sizes, std::span<const sym::Expr> strides,
-                      const sym::Assumptions& assumptions);
+int64_t bytes_hint(DType dtype, std::span<const sym::Expr> sizes, std::span<const sym::Expr> strides, const sym::Assumptions& assumptions);
 // Bytes of an input: views of one storage share it, so none counts for more than its own elements.
-int64_t share_hint(DType dtype, std::span<const sym::Expr> sizes, std::span<const sym::Expr> strides,
-                      const sym::Assumptions& assumptions);
+int64_t share_hint(DType dtype, std::span<const sym::Expr> sizes, std::span<const sym::Expr> strides, const sym::Assumptions& assumptions);
 // Bytes that torch's allocators reserve for a block of so many bytes.
 int64_t allocated(int64_t bytes);
 

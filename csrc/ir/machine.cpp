@@ -29,8 +29,8 @@ std::string to_string(const Machine& machine) {
                warpgroup_step_overhead, exposed_store, warpgroup_start] = machine;
   return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", to_string(device), arch, shared_bytes_per_block,
                      registers_per_multiprocessor, bytes, bytes_alone, l2_bytes, instructions, library_flops, mma_flops, wgmma_flops, launch, launch_bytes,
-                     graph_step, library_overhead, template_overhead, library_split_overhead, small_product, small_block,
-                     warpgroup_step_overhead, exposed_store, warpgroup_start);
+                     graph_step, library_overhead, template_overhead, library_split_overhead, small_product, small_block, warpgroup_step_overhead,
+                     exposed_store, warpgroup_start);
 }
 
 }  // namespace cxxinductor

@@ -16,17 +16,17 @@ struct Machine {
   DeviceType device{};
   std::string_view arch;  // what the names of its architectures begin with
 
-  int64_t shared_bytes_per_block = 0;         // that a block may opt in to
+  int64_t shared_bytes_per_block = 0;  // that a block may opt in to
   int64_t registers_per_multiprocessor = 65536;
-  double bytes = 0;             // read from memory plus written
-  double bytes_alone = 40e9;    // of one multiprocessor while the others idle
-  double l2_bytes = 45e9;       // read from the L2 cache
+  double bytes = 0;                   // read from memory plus written
+  double bytes_alone = 40e9;          // of one multiprocessor while the others idle
+  double l2_bytes = 45e9;             // read from the L2 cache
   double instructions = 128 * 1.6e9;  // lanes times clock
   // Products of large 16-bit matrices: of the vendor's library, of the templates with mma.sync and with wgmma. 0: there are none.
   double library_flops = 0, mma_flops = 0, wgmma_flops = 0;
 
-  double launch = 2.5e-6;      // what a second kernel adds to a first
-  double launch_bytes = 8e6;   // the same, as memory that could have been moved
+  double launch = 2.5e-6;     // what a second kernel adds to a first
+  double launch_bytes = 8e6;  // the same, as memory that could have been moved
   // Between dependent kernels of a CUDA graph a GPU loses about a microsecond, and a kernel of no work takes two.
   double graph_step = 3e-6;
 

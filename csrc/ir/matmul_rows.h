@@ -9,9 +9,7 @@ inline constexpr int matmul_row_bytes = 16;
 
 // How much longer a product takes than with such rows, by the bytes that the length of a row is a multiple of: cuBLAS on an
 // H200, 8192 x 768 x 50257 and its backward (benchmarks/matmul_padding.py).
-constexpr double unaligned_slowdown(int64_t bytes) {
-  return bytes % 16 == 0 ? 1 : bytes % 8 == 0 ? 1.2 : bytes % 4 == 0 ? 2.7 : 7;
-}
+constexpr double unaligned_slowdown(int64_t bytes) { return bytes % 16 == 0 ? 1 : bytes % 8 == 0 ? 1.2 : bytes % 4 == 0 ? 2.7 : 7; }
 
 // Where rows of the result are unaligned (8192 x 768 x 50257 to 50260).
 constexpr double unaligned_result_slowdown(int64_t bytes) { return bytes % 16 == 0 ? 1 : bytes % 4 == 0 ? 2.7 : 7; }

@@ -9,7 +9,7 @@
 namespace cxxinductor {
 
 struct Origin {
-  std::string file;    // "model.py"; empty when unknown
+  std::string file;  // "model.py"; empty when unknown
   int line = 0;
   std::string module;  // "transformer.h.0.ln_1"
   std::string call;    // "aten.native_layer_norm.default"

@@ -72,8 +72,8 @@ inline sym::Expr parse_parenthesized_expr(TextCursor& cursor, const ExprRewrite&
 
 template <class View, class Name>
 std::string print_view(const View& view, Name name) {
-  return fmt::format("view {}: {}{} strides {} offset ({})", name(view.buffer), to_string(view.dtype),
-                     print_expr_list(view.sizes), print_expr_list(view.strides), sym::to_string(view.offset));
+  return fmt::format("view {}: {}{} strides {} offset ({})", name(view.buffer), to_string(view.dtype), print_expr_list(view.sizes),
+                     print_expr_list(view.strides), sym::to_string(view.offset));
 }
 template <class View, class ParseBuffer>
 View parse_view(TextCursor& cursor, ParseBuffer parse_buffer) {  // after "view"
@@ -91,8 +91,7 @@ View parse_view(TextCursor& cursor, ParseBuffer parse_buffer) {  // after "view"
 }
 template <class View, class Buffer>
 bool is_whole(const View& view, const Buffer& buffer) {
-  return view.dtype == buffer.dtype && view.sizes == buffer.sizes && view.strides == buffer.strides &&
-         view.offset.is_constant(0);
+  return view.dtype == buffer.dtype && view.sizes == buffer.sizes && view.strides == buffer.strides && view.offset.is_constant(0);
 }
 
 template <class Output, class Name>

@@ -48,9 +48,7 @@ size_t first_extreme(Elements x, ScalarOp better) {
   return best;
 }
 
-Scalar position(Elements x, ScalarOp better) {
-  return Scalar::from_integer(DType::I64, x.empty() ? -1 : static_cast<int64_t>(first_extreme(x, better)));
-}
+Scalar position(Elements x, ScalarOp better) { return Scalar::from_integer(DType::I64, x.empty() ? -1 : static_cast<int64_t>(first_extreme(x, better))); }
 
 std::vector<Scalar> softmax_sum(DType type, Elements x) {
   const Scalar largest = x.empty() ? lowest_value(type) : x[first_extreme(x, ScalarOp::Gt)];
@@ -69,14 +67,19 @@ std::vector<Scalar> moments(DType type, Elements x) {
 }
 
 // NaN beats everything; of equal values the smaller position wins, whatever the order of merging.
-#define ARG_EXTREME(better)                                                                                            \
-  "a_nan = ne(a.value, a.value), b_nan = ne(b.value, b.value),"                                                        \
-  "beats = logical_or(" better "(b.value, a.value), logical_and(b_nan, logical_not(a_nan))),"                          \
-  "equal = logical_or(eq(a.value, b.value), logical_and(a_nan, b_nan)),"                                               \
-  "wins = logical_or(beats, logical_and(equal, lt(b.index, a.index))),"                                                \
-  "chosen = logical_and(ge(b.index, 0), logical_or(lt(a.index, 0), wins)),"                                            \
+#define ARG_EXTREME(better)                                                 \
+  "a_nan = ne(a.value, a.value), b_nan = ne(b.value, b.value),"             \
+  "beats = logical_or(" better                                              \
+  "(b.value, a.value), logical_and(b_nan, logical_not(a_nan))),"            \
+  "equal = logical_or(eq(a.value, b.value), logical_and(a_nan, b_nan)),"    \
+  "wins = logical_or(beats, logical_and(equal, lt(b.index, a.index))),"     \
+  "chosen = logical_and(ge(b.index, 0), logical_or(lt(a.index, 0), wins))," \
   "value = where(chosen, b.value, a.value), index = where(chosen, b.index, a.index)"
-#define DEFINE(...) [](DType T, Elements x) { static_cast<void>(T); return std::vector<Scalar>(__VA_ARGS__); }
+#define DEFINE(...)                          \
+  [](DType T, Elements x) {                  \
+    static_cast<void>(T);                    \
+    return std::vector<Scalar>(__VA_ARGS__); \
+  }
 constexpr std::array rows{
 #define REDUCTION(enumerator, ...) ReductionInfo{__VA_ARGS__},
 #include "ir/reductions.def"

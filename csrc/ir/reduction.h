@@ -55,7 +55,7 @@ struct ReductionInfo {
 const ReductionInfo& info(Reduction reduction);
 bool is_registered(Reduction reduction);
 const ReductionForm& form(Reduction reduction);
-std::span<const ReductionInfo> reduction_rows();  // of reductions.def, in the order of the enum
+std::span<const ReductionInfo> reduction_rows();     // of reductions.def, in the order of the enum
 ReductionForm parse_form(const ReductionInfo& row);  // UserError where the row's text is not valid
 std::optional<Reduction> find_reduction(std::string_view name);
 DType result_dtype(Reduction reduction, DType operand, size_t result = 0);  // argmax: i64; any, all: bool

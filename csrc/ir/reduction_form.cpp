@@ -32,14 +32,11 @@ void ReductionForm::merge_into(std::vector<Scalar>& left, const std::vector<Scal
   left = merge.run(std::move(both), operand_of(*this, left));
 }
 
-std::vector<Scalar> ReductionForm::finished(const std::vector<Scalar>& from) const {
-  return finish.run(from, operand_of(*this, from));
-}
+std::vector<Scalar> ReductionForm::finished(const std::vector<Scalar>& from) const { return finish.run(from, operand_of(*this, from)); }
 
-ReductionForm parse_reduction_form(std::string_view state, std::string_view results, std::string_view start, std::string_view lift,
-                                   std::string_view merge, std::string_view finish) {
-  ReductionForm form{.state = parse_typed_names(state), .results = parse_typed_names(results),
-                     .start = {}, .lift = {}, .merge = {}, .finish = {}};
+ReductionForm parse_reduction_form(std::string_view state, std::string_view results, std::string_view start, std::string_view lift, std::string_view merge,
+                                   std::string_view finish) {
+  ReductionForm form{.state = parse_typed_names(state), .results = parse_typed_names(results), .start = {}, .lift = {}, .merge = {}, .finish = {}};
   const TypedName element[] = {{"x", std::nullopt}, {"at", DType::I64}};
   std::vector<TypedName> both;
   for (const std::string_view side : {"a.", "b."})

@@ -29,7 +29,7 @@ struct ReductionForm {
 };
 
 // Four texts of statements for a state and its results.
-ReductionForm parse_reduction_form(std::string_view state, std::string_view results, std::string_view start, std::string_view lift,
-                                   std::string_view merge, std::string_view finish);
+ReductionForm parse_reduction_form(std::string_view state, std::string_view results, std::string_view start, std::string_view lift, std::string_view merge,
+                                   std::string_view finish);
 
 }  // namespace cxxinductor

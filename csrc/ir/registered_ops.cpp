@@ -69,9 +69,8 @@ constinit RowList<ReductionRow, 128> reduction_list;
 // "mylib::swish.Tensor" as "mylib.swish.Tensor": an identifier of the text forms, and never one of ours, which have no dot.
 std::string text_name(std::string_view overload) {
   const auto is_word = [](std::string_view text) {
-    return !text.empty() && (text[0] < '0' || text[0] > '9') && std::ranges::all_of(text, [](char c) {
-      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
-    });
+    return !text.empty() && (text[0] < '0' || text[0] > '9') &&
+           std::ranges::all_of(text, [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.'; });
   };
   const size_t at = overload.find("::");
   if (at == overload.npos || !is_word(overload.substr(0, at)) || !is_word(overload.substr(at + 2)))
@@ -132,15 +131,26 @@ ScalarOp add_scalar_op(const RegisteredOp& given) {
     made->definition = ScalarStatements::parse(given.definition, inputs, result);
     for (const DType dtype : {DType::F32, DType::I64})
       if (const auto op = made->definition->refuses(dtype); op && accepts(type_set(given.types), dtype))
-        throw_user_error("{}: types that include {} are stated, but the definition has {}, which does not take them", given.overload, to_string(dtype), info(*op).name);
+        throw_user_error("{}: types that include {} are stated, but the definition has {}, which does not take them", given.overload, to_string(dtype),
+                         info(*op).name);
   }
   // Separated by what no text of a row has.
-  made->text = fmt::format("{}\x1f{}\x1f{}\x1f{}\x1f{}\x1f{}\x1f{}\x1f{}\x1f{}\x1f{}", given.overload, fmt::join(given.arguments, ","), static_cast<int>(given.types),
-                           given.transcendental, given.standard_result, given.cuda, given.cpu, given.cuda_source, given.cpu_source, given.definition);
-  made->row = {.name = made->name, .arity = static_cast<int>(arity), .types = type_set(given.types), .traits = {.transcendental = given.transcendental},
-               .cuda_real = made->cuda, .cuda_integer = made->cuda, .cpu_real = made->cpu, .cpu_integer = made->cpu,
-               .registered = true, .cuda_source = made->cuda_source, .cpu_source = made->cpu_source,
-               .definition = made->definition ? &*made->definition : nullptr, .doc = "registered by the user"};
+  made->text =
+      fmt::format("{}\x1f{}\x1f{}\x1f{}\x1f{}\x1f{}\x1f{}\x1f{}\x1f{}\x1f{}", given.overload, fmt::join(given.arguments, ","), static_cast<int>(given.types),
+                  given.transcendental, given.standard_result, given.cuda, given.cpu, given.cuda_source, given.cpu_source, given.definition);
+  made->row = {.name = made->name,
+               .arity = static_cast<int>(arity),
+               .types = type_set(given.types),
+               .traits = {.transcendental = given.transcendental},
+               .cuda_real = made->cuda,
+               .cuda_integer = made->cuda,
+               .cpu_real = made->cpu,
+               .cpu_integer = made->cpu,
+               .registered = true,
+               .cuda_source = made->cuda_source,
+               .cpu_source = made->cpu_source,
+               .definition = made->definition ? &*made->definition : nullptr,
+               .doc = "registered by the user"};
   return static_cast<ScalarOp>(scalar_ops().size() + scalar_rows.add(std::move(made)));
 }
 
@@ -150,11 +160,18 @@ Reduction add_reduction(const RegisteredReduction& given) {
   made->name = text_name(given.overload);
   made->texts = given;
   made->form = parse_reduction_form(given.state, given.results, given.start, given.lift, given.merge, given.finish);
-  made->text = fmt::format("{}\x1f{}\x1f{}\x1f{}\x1f{}\x1f{}\x1f{}\x1f{}\x1f{}", given.overload, given.state, given.results, given.start, given.lift, given.merge,
-                           given.finish, given.order_matters, given.standard_result);
+  made->text = fmt::format("{}\x1f{}\x1f{}\x1f{}\x1f{}\x1f{}\x1f{}\x1f{}\x1f{}", given.overload, given.state, given.results, given.start, given.lift,
+                           given.merge, given.finish, given.order_matters, given.standard_result);
   const RegisteredReduction& texts = made->texts;
-  made->row = {.name = made->name, .state = texts.state, .results = texts.results, .start = texts.start, .lift = texts.lift, .merge = texts.merge,
-               .finish = texts.finish, .order_matters = texts.order_matters, .doc = "registered by the user"};
+  made->row = {.name = made->name,
+               .state = texts.state,
+               .results = texts.results,
+               .start = texts.start,
+               .lift = texts.lift,
+               .merge = texts.merge,
+               .finish = texts.finish,
+               .order_matters = texts.order_matters,
+               .doc = "registered by the user"};
   return static_cast<Reduction>(reduction_rows().size() + reduction_list.add(std::move(made)));
 }
 
@@ -179,9 +196,7 @@ std::string_view registered_text(Reduction reduction) {
 }
 
 bool has_standard_result(ScalarOp op) { return scalar_rows[static_cast<size_t>(op) - scalar_ops().size()].standard_result; }
-bool has_standard_result(Reduction reduction) {
-  return reduction_list[static_cast<size_t>(reduction) - reduction_rows().size()].texts.standard_result;
-}
+bool has_standard_result(Reduction reduction) { return reduction_list[static_cast<size_t>(reduction) - reduction_rows().size()].texts.standard_result; }
 
 const ScalarOpInfo& registered_scalar_op(size_t index) { return scalar_rows[index].row; }
 const ReductionInfo& registered_reduction(size_t index) { return reduction_list[index].row; }

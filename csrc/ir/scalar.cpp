@@ -61,8 +61,7 @@ uint32_t encode(NarrowFloat format, double value) {
   if (value == 0) return sign;
   const double magnitude = std::fabs(value);
   const int exponent = std::ilogb(magnitude) + format.bias();
-  if (exponent <= 0)
-    return sign | static_cast<uint32_t>(std::ldexp(magnitude, format.bias() - 1 + format.mantissa_bits));
+  if (exponent <= 0) return sign | static_cast<uint32_t>(std::ldexp(magnitude, format.bias() - 1 + format.mantissa_bits));
   const auto mantissa = static_cast<uint32_t>(std::ldexp(magnitude, format.bias() + format.mantissa_bits - exponent));
   return sign | (static_cast<uint32_t>(exponent) << format.mantissa_bits) | (mantissa & format.mantissa_mask());
 }
@@ -72,12 +71,10 @@ double decode(NarrowFloat format, uint32_t bits) {
   const uint32_t exponent = (bits >> format.mantissa_bits) & format.exponent_mask();
   const double sign = (bits >> (format.mantissa_bits + format.exponent_bits)) & 1u ? -1 : 1;
   const bool top = exponent == format.exponent_mask();
-  if (top && (format.finite ? mantissa == format.mantissa_mask() : mantissa != 0))
-    return std::numeric_limits<double>::quiet_NaN();
+  if (top && (format.finite ? mantissa == format.mantissa_mask() : mantissa != 0)) return std::numeric_limits<double>::quiet_NaN();
   if (top && !format.finite) return sign * std::numeric_limits<double>::infinity();
   if (exponent == 0) return sign * std::ldexp(mantissa, 1 - format.bias() - format.mantissa_bits);
-  return sign * std::ldexp(mantissa + format.mantissa_mask() + 1,
-                           static_cast<int>(exponent) - format.bias() - format.mantissa_bits);
+  return sign * std::ldexp(mantissa + format.mantissa_mask() + 1, static_cast<int>(exponent) - format.bias() - format.mantissa_bits);
 }
 
 int64_t wrap(DType dtype, int64_t value) {
@@ -103,8 +100,7 @@ int64_t wrap(DType dtype, int64_t value) {
 
 // As a C cast on this family of machines where C leaves it open: out of range gives the smallest int64.
 int64_t truncate(double value) {
-  if (std::isnan(value) || value >= 9223372036854775808.0 || value < -9223372036854775808.0)
-    return std::numeric_limits<int64_t>::min();
+  if (std::isnan(value) || value >= 9223372036854775808.0 || value < -9223372036854775808.0) return std::numeric_limits<int64_t>::min();
   return static_cast<int64_t>(value);
 }
 
@@ -119,8 +115,7 @@ double round_to(DType dtype, double value) {
 uint64_t bits_of(const Scalar& value) {
   CXXI_CHECK(!is_opaque(value.dtype()), "{} has no elements", to_string(value.dtype()));
   if (!is_float(value.dtype())) return static_cast<uint64_t>(value.integer());
-  if (value.dtype() == DType::F64)
-    return std::bit_cast<uint64_t>(std::isnan(value.real()) ? std::numeric_limits<double>::quiet_NaN() : value.real());
+  if (value.dtype() == DType::F64) return std::bit_cast<uint64_t>(std::isnan(value.real()) ? std::numeric_limits<double>::quiet_NaN() : value.real());
   if (value.dtype() != DType::F32) return encode(narrow_float(value.dtype()), value.real());
   const auto single = static_cast<float>(value.real());
   return std::bit_cast<uint32_t>(std::isnan(single) ? std::numeric_limits<float>::quiet_NaN() : single);

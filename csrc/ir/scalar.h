@@ -19,8 +19,8 @@ class Scalar {
   double real() const { return real_; }
   int64_t integer() const { return integer_; }
   bool truth() const { return is_float(dtype_) ? real_ != 0 : integer_ != 0; }
-  double as_real() const;      // the value as a double, whatever the dtype
-  int64_t as_integer() const;  // truncated towards zero for floats; does not saturate
+  double as_real() const;                                    // the value as a double, whatever the dtype
+  int64_t as_integer() const;                                // truncated towards zero for floats; does not saturate
   friend bool operator==(const Scalar& a, const Scalar& b);  // same dtype and same bits (NaN equals NaN, -0 differs from 0)
 
  private:

@@ -90,9 +90,7 @@ int64_t wrapping(int64_t a, int64_t b, char op) {
   const auto x = static_cast<uint64_t>(a), y = static_cast<uint64_t>(b);
   return static_cast<int64_t>(op == '+' ? x + y : op == '-' ? x - y : x * y);
 }
-bool less(int64_t a, int64_t b, DType dtype) {
-  return dtype == DType::U64 ? static_cast<uint64_t>(a) < static_cast<uint64_t>(b) : a < b;
-}
+bool less(int64_t a, int64_t b, DType dtype) { return dtype == DType::U64 ? static_cast<uint64_t>(a) < static_cast<uint64_t>(b) : a < b; }
 int64_t larger(int64_t a, int64_t b, DType dtype) { return less(a, b, dtype) ? b : a; }
 int64_t smaller(int64_t a, int64_t b, DType dtype) { return less(b, a, dtype) ? b : a; }
 int64_t trunc_quotient_integer(int64_t a, int64_t b, DType dtype) {
@@ -133,8 +131,7 @@ std::array<uint32_t, 4> philox_words(int64_t seed, uint64_t call, uint32_t seque
   auto low = static_cast<uint32_t>(seed), high = static_cast<uint32_t>(static_cast<uint64_t>(seed) >> 32);
   for (int round = 0; round < 10; ++round) {
     const uint64_t a = uint64_t{0xD2511F53} * c[0], b = uint64_t{0xCD9E8D57} * c[2];
-    c = {static_cast<uint32_t>(b >> 32) ^ c[1] ^ low, static_cast<uint32_t>(b),
-         static_cast<uint32_t>(a >> 32) ^ c[3] ^ high, static_cast<uint32_t>(a)};
+    c = {static_cast<uint32_t>(b >> 32) ^ c[1] ^ low, static_cast<uint32_t>(b), static_cast<uint32_t>(a >> 32) ^ c[3] ^ high, static_cast<uint32_t>(a)};
     low += 0x9E3779B9;
     high += 0xBB67AE85;
   }
@@ -168,16 +165,13 @@ double math_result(F f, const double* x, bool single) {
   return f(at(0), at(1), at(2), at(3), at(4));
 }
 
-#define CXXI_OPERANDS(T) \
-  [[maybe_unused]] T a, [[maybe_unused]] T b, [[maybe_unused]] T c, [[maybe_unused]] T d, [[maybe_unused]] T e
-#define REAL(...) \
-  [](const double* x, bool) { return real_result([](CXXI_OPERANDS(double)) { return __VA_ARGS__; }, x); }
-#define MATH(...) \
-  [](const double* x, bool single) { return math_result([](CXXI_OPERANDS(auto)) { return __VA_ARGS__; }, x, single); }
-#define INTEGER(...)                                                          \
-  [](const int64_t* x, [[maybe_unused]] DType dtype) -> int64_t {             \
+#define CXXI_OPERANDS(T) [[maybe_unused]] T a, [[maybe_unused]] T b, [[maybe_unused]] T c, [[maybe_unused]] T d, [[maybe_unused]] T e
+#define REAL(...) [](const double* x, bool) { return real_result([](CXXI_OPERANDS(double)) { return __VA_ARGS__; }, x); }
+#define MATH(...) [](const double* x, bool single) { return math_result([](CXXI_OPERANDS(auto)) { return __VA_ARGS__; }, x, single); }
+#define INTEGER(...)                                                                 \
+  [](const int64_t* x, [[maybe_unused]] DType dtype) -> int64_t {                    \
     [[maybe_unused]] const int64_t a = x[0], b = x[1], c = x[2], d = x[3], e = x[4]; \
-    return static_cast<int64_t>(__VA_ARGS__);                                 \
+    return static_cast<int64_t>(__VA_ARGS__);                                        \
   }
 #define OP(enumerator, ...) ScalarOpInfo{__VA_ARGS__},
 constexpr std::array op_rows{
@@ -245,8 +239,7 @@ constexpr size_t first_invalid_row() {
   for (size_t i = 0; i < op_rows.size(); ++i) {
     const ScalarOpInfo& row = op_rows[i];
     bool sound = is_name(row.name) && !row.doc.empty() && has_arity(row) && has_meaning(row);
-    for (std::string_view spelling : {row.cuda_real, row.cuda_integer, row.cpu_real, row.cpu_integer})
-      sound = sound && is_spelling(spelling, row.arity);
+    for (std::string_view spelling : {row.cuda_real, row.cuda_integer, row.cpu_real, row.cpu_integer}) sound = sound && is_spelling(spelling, row.arity);
     sound = sound && (row.sleef.empty() || row.traits.transcendental);
     sound = sound && (row.aten.empty() || row.aten.find('.') != row.aten.npos);
     for (size_t j = 0; j < i; ++j) sound = sound && op_rows[j].name != row.name;

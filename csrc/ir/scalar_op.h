@@ -37,10 +37,10 @@ enum class TypeSet : uint8_t { Floating, Integral, IntegralOrBool, Numeric, Any 
 struct OpTraits {
   bool commutative = false;
   bool associative = false;
-  bool idempotent = false;        // f(f(x)) == f(x)
-  bool transcendental = false;    // costs tens of instructions
+  bool idempotent = false;      // f(f(x)) == f(x)
+  bool transcendental = false;  // costs tens of instructions
   bool maps_zero_to_zero = false;
-  bool random = false;             // random words, from the state of a generator in the first operands
+  bool random = false;  // random words, from the state of a generator in the first operands
 };
 
 struct ScalarOpInfo {

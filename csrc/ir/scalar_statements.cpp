@@ -20,9 +20,7 @@ std::optional<DType> parse_type(TextCursor& cursor, std::string_view name) {
 }
 
 // A literal that no integer is.
-bool needs_float(const ScalarStatements::Step& step) {
-  return step.literal == ScalarStatements::Literal::Number && step.number != std::floor(step.number);
-}
+bool needs_float(const ScalarStatements::Step& step) { return step.literal == ScalarStatements::Literal::Number && step.number != std::floor(step.number); }
 
 std::string text_of(std::optional<DType> type) { return type ? std::string(to_string(*type)) : "T"; }
 
@@ -115,8 +113,7 @@ class StatementParser {
     do values.push_back(parse_value());
     while (cursor_.accept(","));
     cursor_.expect(")");
-    if (values.size() != static_cast<size_t>(row.arity))
-      throw_user_error("{} takes {} operands, found {}", name, row.arity, values.size());
+    if (values.size() != static_cast<size_t>(row.arity)) throw_user_error("{} takes {} operands, found {}", name, row.arity, values.size());
     return apply(*op, values, target);
   }
 
@@ -164,8 +161,7 @@ class StatementParser {
   std::vector<std::optional<DType>> types_;  // of inputs and steps
 };
 
-ScalarStatements ScalarStatements::parse(std::string_view text, std::span<const TypedName> inputs,
-                                               std::span<const TypedName> results) {
+ScalarStatements ScalarStatements::parse(std::string_view text, std::span<const TypedName> inputs, std::span<const TypedName> results) {
   return StatementParser(text, inputs).parse(results);
 }
 

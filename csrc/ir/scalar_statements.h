@@ -32,8 +32,8 @@ class ScalarStatements {
   enum class Literal : uint8_t { None, Number, Lowest, Highest };
   struct Step {
     ScalarOp op = ScalarOp::Identity;
-    std::vector<size_t> operands;  // values: the inputs, then the steps
-    std::optional<DType> type;     // none: T
+    std::vector<size_t> operands;     // values: the inputs, then the steps
+    std::optional<DType> type;        // none: T
     Literal literal = Literal::None;  // else the step is this literal, and has neither op nor operands
     double number = 0;
   };

@@ -8,10 +8,11 @@ namespace cxxinductor {
 
 std::string to_string(const Target& target) {
   // All members by name: a new one does not compile until it stands here.
-  const auto& [name, device, arch, vector_bytes, warp, max_threads_per_block, multiprocessors, threads_per_multiprocessor, registers_per_thread, machine] = target;
+  const auto& [name, device, arch, vector_bytes, warp, max_threads_per_block, multiprocessors, threads_per_multiprocessor, registers_per_thread, machine] =
+      target;
   return fmt::format(
-      "{} {} {} vector_bytes {} warp {} max_threads_per_block {} multiprocessors {} threads_per_multiprocessor {} registers_per_thread {} machine {}",
-      name, to_string(device), arch, vector_bytes, warp, max_threads_per_block, multiprocessors, threads_per_multiprocessor, registers_per_thread,
+      "{} {} {} vector_bytes {} warp {} max_threads_per_block {} multiprocessors {} threads_per_multiprocessor {} registers_per_thread {} machine {}", name,
+      to_string(device), arch, vector_bytes, warp, max_threads_per_block, multiprocessors, threads_per_multiprocessor, registers_per_thread,
       to_string(machine));
 }
 

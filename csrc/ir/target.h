@@ -12,13 +12,13 @@
 namespace cxxinductor {
 
 struct Target {
-  std::string name;               // "cuda", "cpu"
+  std::string name;  // "cuda", "cpu"
   DeviceType device{};
-  std::string arch;               // "sm_90a"; "x86-64-v3", "x86-64-v4"
-  int vector_bytes = 32;          // widest load: 16 on CUDA, 32 or 64 on the CPU
-  int warp = 1;                   // threads that exchange registers: 32 on CUDA
+  std::string arch;       // "sm_90a"; "x86-64-v3", "x86-64-v4"
+  int vector_bytes = 32;  // widest load: 16 on CUDA, 32 or 64 on the CPU
+  int warp = 1;           // threads that exchange registers: 32 on CUDA
   int max_threads_per_block = 1;
-  int multiprocessors = 1;        // SMs; CPU: threads to divide work for
+  int multiprocessors = 1;             // SMs; CPU: threads to divide work for
   int threads_per_multiprocessor = 1;  // that are resident at once
   int registers_per_thread = 0;
   Machine machine;

@@ -90,9 +90,8 @@ int parse_int(TextCursor& cursor, std::string_view what, int low, int high) {
 
 std::vector<int> parse_int_list(TextCursor& cursor, size_t limit) {
   std::vector<int> list;
-  parse_items(cursor, "[", "]", limit, [&] {
-    list.push_back(parse_int(cursor, "an integer", std::numeric_limits<int>::min(), std::numeric_limits<int>::max()));
-  });
+  parse_items(cursor, "[", "]", limit,
+              [&] { list.push_back(parse_int(cursor, "an integer", std::numeric_limits<int>::min(), std::numeric_limits<int>::max())); });
   return list;
 }
 
@@ -122,9 +121,7 @@ Device parse_device(TextCursor& cursor) {
   return *device;
 }
 
-std::string print_typed_scalar(const Scalar& value) {
-  return fmt::format("{}({})", to_string(value.dtype()), to_string(value));
-}
+std::string print_typed_scalar(const Scalar& value) { return fmt::format("{}({})", to_string(value.dtype()), to_string(value)); }
 
 Scalar parse_typed_scalar(TextCursor& cursor) {
   TextCursor start = cursor;
@@ -186,13 +183,11 @@ Arg parse_arg(TextCursor& cursor, const OperandReader& read_operand) {
   }
   if (cursor.looking_at("\"")) return Arg(cursor.quoted("a string"));
   if (read_operand && cursor.looking_at("%")) return Arg(read_operand(cursor));
-  if (!read_operand && cursor.accept("$"))
-    return Arg(OperandRef{static_cast<uint32_t>(parse_int(cursor, "an operand index", 0, max_text_items))});
+  if (!read_operand && cursor.accept("$")) return Arg(OperandRef{static_cast<uint32_t>(parse_int(cursor, "an operand index", 0, max_text_items))});
   if (cursor.looking_at_number() || cursor.looking_at("-")) {
     TextCursor ahead = cursor;
     std::string_view number = ahead.balanced_until(",])");
-    bool integral = std::all_of(number.begin(), number.end(),
-                                [](char c) { return is_digit(c) || c == '-' || c == ' ' || c == '\n'; });
+    bool integral = std::all_of(number.begin(), number.end(), [](char c) { return is_digit(c) || c == '-' || c == ' ' || c == '\n'; });
     if (integral) return Arg(cursor.integer("an integer"));
     return Arg(cursor.real("a number"));
   }
@@ -217,8 +212,7 @@ void parse_callee(TextCursor& cursor, std::string& callee, std::string& overload
   }
 }
 
-std::string print_call_args(const std::vector<Arg>& args, const std::vector<std::pair<std::string, Arg>>& kwargs,
-                            const OperandSpelling& spell) {
+std::string print_call_args(const std::vector<Arg>& args, const std::vector<std::pair<std::string, Arg>>& kwargs, const OperandSpelling& spell) {
   const auto text_of = [&](const Arg& arg) { return spell ? to_string(arg, spell) : to_string(arg); };
   std::vector<std::string> items;
   for (const Arg& arg : args) items.push_back(text_of(arg));
@@ -226,12 +220,11 @@ std::string print_call_args(const std::vector<Arg>& args, const std::vector<std:
   return fmt::format("({})", fmt::join(items, ", "));
 }
 
-void parse_call_args(TextCursor& cursor, std::vector<Arg>& args, std::vector<std::pair<std::string, Arg>>& kwargs,
-                     const OperandReader& read_operand) {
+void parse_call_args(TextCursor& cursor, std::vector<Arg>& args, std::vector<std::pair<std::string, Arg>>& kwargs, const OperandReader& read_operand) {
   parse_items(cursor, "(", ")", max_text_items, [&] {
     TextCursor ahead = cursor;
-    bool word = !ahead.looking_at_number() && !ahead.looking_at("-") && !ahead.looking_at("\"") &&
-                !ahead.looking_at("[") && !ahead.looking_at("$") && !ahead.looking_at("%");
+    bool word = !ahead.looking_at_number() && !ahead.looking_at("-") && !ahead.looking_at("\"") && !ahead.looking_at("[") && !ahead.looking_at("$") &&
+                !ahead.looking_at("%");
     if (word) ahead.identifier("an argument");
     bool keyed = word && ahead.looking_at("=");
     if (!keyed) {
@@ -296,21 +289,17 @@ OriginId OriginReader::parse(TextCursor& cursor) {
   origin.line = parse_int(cursor, "a line", std::numeric_limits<int>::min(), std::numeric_limits<int>::max());
   origin.module = cursor.quoted("a module path");
   origin.call = cursor.quoted("a call");
-  std::string key =
-      fmt::format("{}:{} {} {}", quote(origin.file), origin.line, quote(origin.module), quote(origin.call));
+  std::string key = fmt::format("{}:{} {} {}", quote(origin.file), origin.line, quote(origin.module), quote(origin.call));
   auto [entry, is_new] = known_.try_emplace(std::move(key));
   if (is_new) entry->second = origins_.push_back(std::move(origin));
   return entry->second;
 }
 
 bool is_text_name(std::string_view name) {
-  return !name.empty() &&
-         std::all_of(name.begin(), name.end(), [](char c) { return is_letter(c) || is_digit(c) || c == '.'; });
+  return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) { return is_letter(c) || is_digit(c) || c == '.'; });
 }
 
-bool is_symbol_name(std::string_view name) {
-  return sym::may_name_symbol(name) && !name.starts_with("stmt.");
-}
+bool is_symbol_name(std::string_view name) { return sym::may_name_symbol(name) && !name.starts_with("stmt."); }
 
 std::string parse_symbol_name(TextCursor& cursor, std::string_view what) {
   TextCursor start = cursor;
@@ -337,8 +326,7 @@ void require_valid(std::string_view what, const std::vector<std::string>& messag
   constexpr size_t most = 4, longest = 400;  // texts may be anybody's: a message is no file
   if (messages.empty()) return;
   std::string lines;
-  for (size_t i = 0; i < std::min(most, messages.size()); ++i)
-    lines += "\n  " + messages[i].substr(0, longest) + (messages[i].size() > longest ? "..." : "");
+  for (size_t i = 0; i < std::min(most, messages.size()); ++i) lines += "\n  " + messages[i].substr(0, longest) + (messages[i].size() > longest ? "..." : "");
   if (messages.size() > most) lines += fmt::format("\n  and {} more", messages.size() - most);
   throw_user_error("the text is not a valid {}:{}", what, lines);
 }

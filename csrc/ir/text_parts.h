@@ -36,8 +36,7 @@ std::string print_integers(const std::vector<Integer>& list) {
 // An expression that ends before one of `stops`. `rewrite` sees the text first (statement references).
 using ExprRewrite = std::function<std::string(std::string_view)>;
 sym::Expr parse_expr(TextCursor& cursor, std::string_view stops, const ExprRewrite& rewrite = {});
-std::vector<sym::Expr> parse_expr_list(TextCursor& cursor, const ExprRewrite& rewrite = {},
-                                       size_t limit = max_text_rank);
+std::vector<sym::Expr> parse_expr_list(TextCursor& cursor, const ExprRewrite& rewrite = {}, size_t limit = max_text_rank);
 std::vector<int> parse_int_list(TextCursor& cursor, size_t limit = max_text_rank);
 int parse_int(TextCursor& cursor, std::string_view what, int low, int high);
 
@@ -55,10 +54,8 @@ Arg parse_arg(TextCursor& cursor, const OperandReader& read_operand = {});
 std::string print_callee(std::string_view callee, std::string_view overload);
 void parse_callee(TextCursor& cursor, std::string& callee, std::string& overload);
 // "(arg, arg, key = arg)"
-std::string print_call_args(const std::vector<Arg>& args, const std::vector<std::pair<std::string, Arg>>& kwargs,
-                            const OperandSpelling& spell = {});
-void parse_call_args(TextCursor& cursor, std::vector<Arg>& args, std::vector<std::pair<std::string, Arg>>& kwargs,
-                     const OperandReader& read_operand = {});
+std::string print_call_args(const std::vector<Arg>& args, const std::vector<std::pair<std::string, Arg>>& kwargs, const OperandSpelling& spell = {});
+void parse_call_args(TextCursor& cursor, std::vector<Arg>& args, std::vector<std::pair<std::string, Arg>>& kwargs, const OperandReader& read_operand = {});
 
 // ` where 1 <= s0 <= 65536, 8 | s0`, or nothing when there are none.
 std::string print_where(const sym::Assumptions& assumptions);

@@ -84,8 +84,8 @@ class Sets {
  private:
   std::shared_ptr<const std::vector<Values>> sets_;
 };
-struct Value : std::variant<std::string, bool, int64_t, sym::Expr, DType, VarId, Unsigned, Local, StateType, FragmentType, Parameter, Address,
-                            OriginComment, BlockNumber, Coordinates, Lanes, PointNumber, Steps, Sets> {
+struct Value : std::variant<std::string, bool, int64_t, sym::Expr, DType, VarId, Unsigned, Local, StateType, FragmentType, Parameter, Address, OriginComment,
+                            BlockNumber, Coordinates, Lanes, PointNumber, Steps, Sets> {
   using variant::variant;
 };
 struct NamedValue {

@@ -8,8 +8,7 @@ void choose_sum_blocks(plan::Kernel& kernel) {
   if (sym::bounds(updates, kernel.assumptions).high <= 2 * plan::updates_of_block) return;
   for (size_t s = 0; s < kernel.region.body.size(); ++s) {
     const auto* reduce = kernel.region.body[plan::StmtId(s)].as<loops::Reduce>();
-    if (reduce && info(reduce->reduction).order_matters && is_float(kernel.region.body[reduce->operand].dtype))
-      kernel.in_blocks.emplace_back(s);
+    if (reduce && info(reduce->reduction).order_matters && is_float(kernel.region.body[reduce->operand].dtype)) kernel.in_blocks.emplace_back(s);
   }
 }
 

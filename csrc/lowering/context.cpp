@@ -106,16 +106,13 @@ std::optional<loops::View> Context::through_view(graph::ValueId id, loops::View 
   } else if (node.as<graph::Expand>()) {
     size_t missing = strides.size() - window.sizes.size();
     for (size_t d = missing; d < strides.size(); ++d)
-      strides[d] = window.sizes[d - missing].is_constant(1) && !result.sizes[d].is_constant(1)
-                       ? sym::Expr(0)
-                       : window.strides[d - missing];
+      strides[d] = window.sizes[d - missing].is_constant(1) && !result.sizes[d].is_constant(1) ? sym::Expr(0) : window.strides[d - missing];
   } else if (node.as<graph::Reshape>()) {
     graph::Value operand;
     operand.sizes = window.sizes;
     operand.layout.strides = window.strides;
     // A value of rank 0 may become [1, 1]; any stride does.
-    auto reshaped = operand.sizes.empty() ? graph::contiguous_strides(result.sizes)
-                                          : graph::reshape_strides(graph.assumptions, operand, result.sizes);
+    auto reshaped = operand.sizes.empty() ? graph::contiguous_strides(result.sizes) : graph::reshape_strides(graph.assumptions, operand, result.sizes);
     if (!reshaped) return std::nullopt;
     strides = *reshaped;
   } else {
@@ -128,8 +125,7 @@ std::optional<loops::View> Context::through_view(graph::ValueId id, loops::View 
   return window;
 }
 
-bool Context::same_strides(const std::vector<sym::Expr>& sizes, const std::vector<sym::Expr>& a,
-                           const std::vector<sym::Expr>& b) const {
+bool Context::same_strides(const std::vector<sym::Expr>& sizes, const std::vector<sym::Expr>& a, const std::vector<sym::Expr>& b) const {
   for (const sym::Expr& size : sizes)
     if (size.is_constant(0)) return true;
   const auto same = [&](const sym::Assumptions& assumptions) {
@@ -140,9 +136,7 @@ bool Context::same_strides(const std::vector<sym::Expr>& sizes, const std::vecto
   return same(graph.assumptions) || same(assume_nonempty(sizes, graph.assumptions));
 }
 
-std::vector<sym::Expr> Context::own_strides(const graph::Value& v) const {
-  return own_strides(v, v.layout.kind == graph::Layout::Kind::Fixed);
-}
+std::vector<sym::Expr> Context::own_strides(const graph::Value& v) const { return own_strides(v, v.layout.kind == graph::Layout::Kind::Fixed); }
 
 std::vector<sym::Expr> Context::own_strides(const graph::Value& v, bool demanded) const {
   auto contiguous = graph::contiguous_strides(v.sizes);
@@ -166,16 +160,14 @@ std::vector<sym::Expr> Context::own_strides(const graph::Value& v, bool demanded
   return strides;
 }
 
-loops::BufferId Context::add_buffer(const graph::Value& v, std::string name, std::vector<sym::Expr> strides,
-                                    loops::Buffer::Role role, bool fixed) {
+loops::BufferId Context::add_buffer(const graph::Value& v, std::string name, std::vector<sym::Expr> strides, loops::Buffer::Role role, bool fixed) {
   return program.buffers.push_back({std::move(name), v.dtype, v.device, v.sizes, std::move(strides), role, fixed});
 }
 
 std::string Context::fresh_name(const std::string& stem) const {
   auto taken = [&](const std::string& name) {
     auto named = [&](const auto& item) { return item.name == name; };
-    return std::any_of(graph.values.begin(), graph.values.end(), named) ||
-           std::any_of(program.buffers.begin(), program.buffers.end(), named);
+    return std::any_of(graph.values.begin(), graph.values.end(), named) || std::any_of(program.buffers.begin(), program.buffers.end(), named);
   };
   std::string name = stem;
   for (int n = 2; taken(name); ++n) name = fmt::format("{}.{}", stem, n);
@@ -192,17 +184,14 @@ void Context::append_region(loops::Region region) {
 
 void Context::append_copy(graph::ValueId id, loops::BufferId target, const std::string& region_name) {
   graph::NodeId producer = value(id).producer;
-  RegionWriter writer(*this, region_name, value(id).device,
-                      producer.valid() ? graph.nodes[producer].origin : OriginId());
+  RegionWriter writer(*this, region_name, value(id).device, producer.valid() ? graph.nodes[producer].origin : OriginId());
   std::vector<sym::Expr> coords = writer.vars(value(id).sizes);
   loops::StmtId loaded = writer.load(id, coords);
   writer.builder().store(program, target, coords, loaded);
   writer.finish();
 }
 
-loops::BufferId Context::materialise(graph::ValueId id, const std::string& name) {
-  return materialise(id, name, own_strides(value(id)));
-}
+loops::BufferId Context::materialise(graph::ValueId id, const std::string& name) { return materialise(id, name, own_strides(value(id))); }
 
 loops::BufferId Context::materialise(graph::ValueId id, const std::string& name, std::vector<sym::Expr> strides) {
   auto target = add_buffer(value(id), fresh_name(name), std::move(strides), loops::Buffer::Role::Temporary, true);
@@ -248,9 +237,7 @@ loops::StmtId RegionWriter::load(graph::ValueId id, std::vector<sym::Expr> coord
   return builder_.load(context_.program, buffer, std::move(at.coords), mask, other);
 }
 
-loops::StmtId RegionWriter::compute(loops::StmtId stmt) {
-  return builder_.cast(stmt, compute_type(region_.body[stmt].dtype));
-}
+loops::StmtId RegionWriter::compute(loops::StmtId stmt) { return builder_.cast(stmt, compute_type(region_.body[stmt].dtype)); }
 
 void RegionWriter::store(graph::ValueId id, std::vector<sym::Expr> coords, loops::StmtId stmt) {
   stmt = builder_.cast(stmt, context_.value(id).dtype);
@@ -269,16 +256,14 @@ loops::StmtId RegionWriter::range_mask(sym::Expr e, sym::Expr low, sym::Expr hig
   loops::StmtId mask;
   auto constant_or_index = [&](sym::Expr bound) { return builder_.index(bound); };
   if (!space_.at_least(e, low)) mask = builder_.apply(ScalarOp::Ge, {builder_.index(e), constant_or_index(low)});
-  if (!space_.at_least(high - 1, e))
-    mask = both(mask, builder_.apply(ScalarOp::Lt, {builder_.index(e), constant_or_index(high)}));
+  if (!space_.at_least(high - 1, e)) mask = both(mask, builder_.apply(ScalarOp::Lt, {builder_.index(e), constant_or_index(high)}));
   return mask;
 }
 
 loops::StmtId RegionWriter::wrapped_index(graph::ValueId id, std::vector<sym::Expr> coords, sym::Expr size, bool wrap) {
   const loops::StmtId index = builder_.cast(load(id, std::move(coords)), DType::I64);
   if (!wrap || info(context_.value(id).dtype).dtype_class != DTypeClass::Signed) return index;
-  const loops::StmtId negative =
-      builder_.apply(ScalarOp::Lt, {index, builder_.constant(Scalar::from_integer(DType::I64, 0))});
+  const loops::StmtId negative = builder_.apply(ScalarOp::Lt, {index, builder_.constant(Scalar::from_integer(DType::I64, 0))});
   const loops::StmtId wrapped = builder_.apply(ScalarOp::Add, {index, builder_.index(size)});
   return builder_.apply(ScalarOp::Where, {negative, wrapped, index});
 }

@@ -28,7 +28,7 @@ class Context {
   const graph::Graph& graph;
   loops::Program program;
   IdVector<graph::ValueId, loops::BufferId> buffers;  // invalid for views
-  std::set<uint32_t> written_inputs;  // positions of mutated inputs that hold their last version already
+  std::set<uint32_t> written_inputs;                  // positions of mutated inputs that hold their last version already
 
   const graph::Value& value(graph::ValueId id) const { return graph.values[id]; }
   // The value that is not a view, below id.
@@ -49,8 +49,7 @@ class Context {
   std::vector<sym::Expr> own_strides(const graph::Value& value) const;
   std::vector<sym::Expr> own_strides(const graph::Value& value, bool demanded) const;
 
-  loops::BufferId add_buffer(const graph::Value& value, std::string name, std::vector<sym::Expr> strides,
-                             loops::Buffer::Role role, bool fixed);
+  loops::BufferId add_buffer(const graph::Value& value, std::string name, std::vector<sym::Expr> strides, loops::Buffer::Role role, bool fixed);
   std::string fresh_name(const std::string& stem) const;
   // A new buffer with the elements of value id, written by a copy region.
   loops::BufferId materialise(graph::ValueId id, const std::string& name);

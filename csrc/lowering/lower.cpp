@@ -15,8 +15,7 @@ struct LowerNode {
   void operator()(const graph::Full&) const { lower_full(context, node); }
   void operator()(const graph::Iota& kind) const { lower_iota(context, node, kind); }
   template <class View>
-  requires graph::NodeTraits<View>::is_view
-  void operator()(const View&) const {}  // their readers compose coordinates
+  requires graph::NodeTraits<View>::is_view void operator()(const View&) const {}  // their readers compose coordinates
   void operator()(const graph::Pad& kind) const { lower_pad(context, node, kind); }
   void operator()(const graph::Cat& kind) const { lower_cat(context, node, kind); }
   void operator()(const graph::Gather& kind) const { lower_gather(context, node, kind); }
@@ -71,8 +70,7 @@ loops::Program lower(const graph::Graph& graph) {
         const graph::Value& value = context.value(result);
         // An extern's results come as the callee makes them.
         context.buffers[result] =
-            context.add_buffer(value, value.name, is_extern ? value.layout.strides : context.own_strides(value),
-                               loops::Buffer::Role::Temporary, is_extern);
+            context.add_buffer(value, value.name, is_extern ? value.layout.strides : context.own_strides(value), loops::Buffer::Role::Temporary, is_extern);
       }
     std::visit(LowerNode{context, node}, node.kind);
     mutations.lower_after(context, graph::NodeId(n));

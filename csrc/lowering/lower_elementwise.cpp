@@ -5,8 +5,7 @@
 namespace cxxinductor::lowering {
 namespace {
 
-loops::StmtId read_operand(Context& context, RegionWriter& writer, const graph::Operand& operand,
-                           const std::vector<sym::Expr>& coords, DType compute) {
+loops::StmtId read_operand(Context& context, RegionWriter& writer, const graph::Operand& operand, const std::vector<sym::Expr>& coords, DType compute) {
   loops::RegionBuilder& builder = writer.builder();
   if (const auto* scalar = std::get_if<Scalar>(&operand)) return builder.constant(cast(*scalar, compute));
   if (const auto* e = std::get_if<sym::Expr>(&operand)) return builder.cast(builder.index(*e), compute);
@@ -33,8 +32,7 @@ void lower_elementwise(Context& context, const graph::Node& node, const graph::E
     operands.push_back(read_operand(context, writer, node.operands[i], coords, wanted));
   }
   loops::StmtId stmt = operands[0];
-  if (row.rule != TypeRule::Cast && row.rule != TypeRule::Identity)
-    stmt = writer.builder().apply(kind.op, std::move(operands));
+  if (row.rule != TypeRule::Cast && row.rule != TypeRule::Identity) stmt = writer.builder().apply(kind.op, std::move(operands));
   writer.store(result, coords, stmt);
   writer.finish();
 }

@@ -51,8 +51,7 @@ void lower_extern(Context& context, const graph::Node& node, const graph::Extern
     }
     const auto* id = std::get_if<graph::ValueId>(&node.operands[i]);
     if (!id) throw_internal("operand {} of {} is an immediate; those belong into its arguments", i, kind.callee);
-    bool mutated =
-        std::find(kind.mutated_operands.begin(), kind.mutated_operands.end(), i) != kind.mutated_operands.end();
+    bool mutated = std::find(kind.mutated_operands.begin(), kind.mutated_operands.end(), i) != kind.mutated_operands.end();
     if (mutated && !context.strided_view(*id))
       throw_unsupported("{} writes into %{}, a view that strides cannot express", kind.callee, context.value(*id).name);
     call.operands.emplace_back(mutated ? *context.strided_view(*id) : tensor_operand(context, *id, kind));

@@ -8,8 +8,7 @@ void lower_full(Context& context, const graph::Node& node) {
   RegionWriter writer(context, "n_" + value.name, value.device, node.origin);
   std::vector<sym::Expr> coords = writer.vars(value.sizes);
   const auto* scalar = std::get_if<Scalar>(&node.operands[0]);
-  loops::StmtId stmt = scalar ? writer.builder().constant(cast(*scalar, value.dtype))
-                              : writer.builder().index(std::get<sym::Expr>(node.operands[0]));
+  loops::StmtId stmt = scalar ? writer.builder().constant(cast(*scalar, value.dtype)) : writer.builder().index(std::get<sym::Expr>(node.operands[0]));
   writer.store(node.results[0], coords, stmt);
   writer.finish();
 }

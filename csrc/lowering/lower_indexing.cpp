@@ -76,8 +76,7 @@ void lower_gather(Context& context, const graph::Node& node, const graph::Gather
     const loops::StmtId index = writer.wrapped_index(index_id, index_coords, source.sizes[d], kind.wrap);
     if (kind.check)
       builder.check(index, source.sizes[d],
-                    fmt::format("index {} of dimension {} of size {}", context.value(index_id).name, d,
-                                sym::to_string(source.sizes[d])));
+                    fmt::format("index {} of dimension {} of size {}", context.value(index_id).name, d, sym::to_string(source.sizes[d])));
     from.push_back(loops::statement_symbol(index));
   }
   writer.store(node.results[0], coords, writer.load(operand, from));

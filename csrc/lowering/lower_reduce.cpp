@@ -30,8 +30,7 @@ void lower_reduce(Context& context, const graph::Node& node, const graph::Reduce
   for (size_t v = 0; v < reduced_coords.size(); ++v) {
     auto var = loops::VarSet::of(loops::VarId(v));
     if (!var.subset_of(over) || var.subset_of(builder.region().body[stmt].vars)) continue;
-    loops::StmtId always = builder.apply(
-        ScalarOp::Ge, {builder.index(reduced_coords[v]), builder.constant(Scalar::from_integer(DType::I64, 0))});
+    loops::StmtId always = builder.apply(ScalarOp::Ge, {builder.index(reduced_coords[v]), builder.constant(Scalar::from_integer(DType::I64, 0))});
     stmt = builder.apply(ScalarOp::Where, {always, stmt, stmt});
   }
   loops::StmtId reduced = builder.reduce(kind.reduction, stmt, over);

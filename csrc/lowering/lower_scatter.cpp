@@ -10,13 +10,10 @@ using loops::StmtId;
 
 graph::ValueId operand(const graph::Node& node, size_t i) { return std::get<graph::ValueId>(node.operands.at(i)); }
 
-StmtId apply(RegionWriter& writer, ScalarOp op, StmtId a, StmtId b) {
-  return writer.builder().apply(op, {writer.compute(a), writer.compute(b)});
-}
+StmtId apply(RegionWriter& writer, ScalarOp op, StmtId a, StmtId b) { return writer.builder().apply(op, {writer.compute(a), writer.compute(b)}); }
 
 // The coordinate in dimension d of the base for a point of the source.
-sym::Expr place_in(Context& context, RegionWriter& writer, const graph::Node& node, const graph::Scatter& kind,
-                   size_t d, const std::vector<sym::Expr>& at) {
+sym::Expr place_in(Context& context, RegionWriter& writer, const graph::Node& node, const graph::Scatter& kind, size_t d, const std::vector<sym::Expr>& at) {
   if (kind.target[d] >= 0) return loops::expand(kind.start[d] + kind.step[d] * at[static_cast<size_t>(kind.target[d])]);
   const graph::ValueId index_id = operand(node, static_cast<size_t>(1 - kind.target[d]));
   std::vector<sym::Expr> index_coords;
@@ -24,9 +21,7 @@ sym::Expr place_in(Context& context, RegionWriter& writer, const graph::Node& no
   const sym::Expr size = context.value(operand(node, 0)).sizes[d];
   const StmtId index = writer.wrapped_index(index_id, std::move(index_coords), size, kind.wrap);
   if (kind.check)
-    writer.builder().check(
-        index, size,
-        fmt::format("index {} of dimension {} of size {}", context.value(index_id).name, d, sym::to_string(size)));
+    writer.builder().check(index, size, fmt::format("index {} of dimension {} of size {}", context.value(index_id).name, d, sym::to_string(size)));
   return loops::statement_symbol(index);
 }
 

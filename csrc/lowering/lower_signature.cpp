@@ -12,8 +12,7 @@ namespace {
 
 bool is_mutated(const Context& context, graph::ValueId input) {
   const auto& mutations = context.graph.mutations;
-  return std::any_of(mutations.begin(), mutations.end(),
-                     [&](const graph::Mutation& m) { return context.graph.inputs[m.input].value == input; });
+  return std::any_of(mutations.begin(), mutations.end(), [&](const graph::Mutation& m) { return context.graph.inputs[m.input].value == input; });
 }
 
 bool is_input(const Context& context, graph::ValueId id) { return !context.value(id).producer.valid(); }
@@ -45,19 +44,17 @@ bool ends_in_place(const Context& context, graph::ValueId id, graph::ValueId inp
 bool views_last_version(const Context& context, graph::ValueId id, graph::ValueId input) {
   const auto& mutations = context.graph.mutations;
   return std::any_of(mutations.begin(), mutations.end(), [&](const graph::Mutation& m) {
-    return context.graph.inputs[m.input].value == input && graph::is_last_version(context.graph, m) &&
-           context.version_of(m.value) == context.version_of(id) && ends_in_place(context, m.value, input);
+    return context.graph.inputs[m.input].value == input && graph::is_last_version(context.graph, m) && context.version_of(m.value) == context.version_of(id) &&
+           ends_in_place(context, m.value, input);
   });
 }
 
-loops::ProgramOutput tensor_output(Context& context, graph::ValueId id, bool flexible_strides,
-                                   std::map<graph::ValueId, loops::BufferId>& copies) {
+loops::ProgramOutput tensor_output(Context& context, graph::ValueId id, bool flexible_strides, std::map<graph::ValueId, loops::BufferId>& copies) {
   loops::ProgramOutput output;
   id = unless_other_strides(context, id);
   const graph::ValueId base = context.base_of(id);
   // The old value of an input that will be overwritten must be copied; everything else may be returned as it is.
-  const bool overwritten =
-      is_input(context, base) && is_mutated(context, base) && !views_last_version(context, id, base);
+  const bool overwritten = is_input(context, base) && is_mutated(context, base) && !views_last_version(context, id, base);
   if (id == base && !overwritten) {
     output.buffer = context.buffers[id];
     loops::Buffer& buffer = context.program.buffers[output.buffer];
@@ -90,13 +87,12 @@ void lower_mutations(Context& context) {
   std::vector<Final> finals;
   for (const graph::Mutation& mutation : context.graph.mutations) {
     const graph::ValueId input = context.graph.inputs[mutation.input].value;
-    if (mutation.value == input || !graph::is_last_version(context.graph, mutation) ||
-        ends_in_place(context, mutation.value, input) || context.written_inputs.contains(mutation.input))
+    if (mutation.value == input || !graph::is_last_version(context.graph, mutation) || ends_in_place(context, mutation.value, input) ||
+        context.written_inputs.contains(mutation.input))
       continue;
     const graph::ValueId base = context.base_of(mutation.value);
     Final final{mutation.value, {}, context.buffers[input]};
-    if (is_input(context, base) && is_mutated(context, base))
-      final.source = context.materialise(mutation.value, context.value(input).name + ".new");
+    if (is_input(context, base) && is_mutated(context, base)) final.source = context.materialise(mutation.value, context.value(input).name + ".new");
     finals.push_back(final);
   }
   for (const Final& final : finals) {
@@ -146,8 +142,7 @@ EarlyMutations::EarlyMutations(const graph::Graph& graph) {
     const graph::NodeId producer = graph.value(mutation.value).producer;
     if (!producer.valid()) continue;
     const size_t maker = std::max<size_t>(producer.index(), written[graph::storage_of(graph, mutation.value)]);
-    if (maker < *last_raise && needed.at(graph.inputs[mutation.input].value) <= maker)
-      after_[graph::NodeId(maker)].push_back(&mutation);
+    if (maker < *last_raise && needed.at(graph.inputs[mutation.input].value) <= maker) after_[graph::NodeId(maker)].push_back(&mutation);
   }
 }
 
@@ -156,8 +151,7 @@ void EarlyMutations::lower_after(Context& context, graph::NodeId node) const {
   if (found == after_.end()) return;
   for (const graph::Mutation* mutation : found->second) {
     const graph::ValueId input = context.graph.inputs[mutation->input].value;
-    context.append_copy(mutation->value, context.buffers[input],
-                        fmt::format("m_{}_{}", context.value(input).name, context.value(mutation->value).name));
+    context.append_copy(mutation->value, context.buffers[input], fmt::format("m_{}_{}", context.value(input).name, context.value(mutation->value).name));
     if (graph::is_last_version(context.graph, *mutation)) context.written_inputs.insert(mutation->input);
   }
 }

@@ -17,9 +17,8 @@ std::vector<size_t> dims_beyond_one(const Exprs& sizes) {
 }
 
 // Operand dims [a_begin, a_end) and result dims [r_begin, r_end) hold the same elements in the same order.
-void map_group(const Exprs& operand_sizes, const std::vector<size_t>& operand_dims, size_t a_begin, size_t a_end,
-               const Exprs& result_sizes, const std::vector<size_t>& result_dims, size_t r_begin, size_t r_end,
-               const Exprs& coords, const loops::Space& space, Exprs& out) {
+void map_group(const Exprs& operand_sizes, const std::vector<size_t>& operand_dims, size_t a_begin, size_t a_end, const Exprs& result_sizes,
+               const std::vector<size_t>& result_dims, size_t r_begin, size_t r_end, const Exprs& coords, const loops::Space& space, Exprs& out) {
   sym::Expr position = 0, stride = 1;
   for (size_t r = r_end; r-- > r_begin;) {
     position = position + coords[result_dims[r]] * stride;
@@ -38,13 +37,10 @@ void map_group(const Exprs& operand_sizes, const std::vector<size_t>& operand_di
 
 // The dims fall into groups of equal element count, matched from the left, as small as possible; only within a group
 // that splits and merges at once do divisions arise.
-Exprs through_reshape(const graph::Value& operand, const graph::Value& result, const Exprs& coords,
-                      const loops::Space& space) {
+Exprs through_reshape(const graph::Value& operand, const graph::Value& result, const Exprs& coords, const loops::Space& space) {
   Exprs out(operand.sizes.size(), 0);
   auto is_zero = [](sym::Expr size) { return size.is_constant(0); };
-  if (std::any_of(operand.sizes.begin(), operand.sizes.end(), is_zero) ||
-      std::any_of(result.sizes.begin(), result.sizes.end(), is_zero))
-    return out;
+  if (std::any_of(operand.sizes.begin(), operand.sizes.end(), is_zero) || std::any_of(result.sizes.begin(), result.sizes.end(), is_zero)) return out;
   const auto operand_dims = dims_beyond_one(operand.sizes), result_dims = dims_beyond_one(result.sizes);
   const size_t rank_a = operand_dims.size(), rank_r = result_dims.size();
   size_t a = 0, r = 0;
@@ -72,10 +68,9 @@ Exprs through_reshape(const graph::Value& operand, const graph::Value& result, c
 
 }  // namespace
 
-std::vector<sym::Expr> coords_through_view(const graph::NodeKind& kind, const graph::Value& operand,
-                                           const graph::Value& result, const Exprs& coords, const loops::Space& space) {
-  CXXI_CHECK(coords.size() == result.sizes.size(), "view %{} has rank {}, found {} coordinates", result.name,
-             result.sizes.size(), coords.size());
+std::vector<sym::Expr> coords_through_view(const graph::NodeKind& kind, const graph::Value& operand, const graph::Value& result, const Exprs& coords,
+                                           const loops::Space& space) {
+  CXXI_CHECK(coords.size() == result.sizes.size(), "view %{} has rank {}, found {} coordinates", result.name, result.sizes.size(), coords.size());
   if (const auto* permute = std::get_if<graph::Permute>(&kind)) {
     Exprs out(coords.size());
     for (size_t d = 0; d < coords.size(); ++d) out[static_cast<size_t>(permute->dims[d])] = coords[d];

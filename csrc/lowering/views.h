@@ -8,8 +8,7 @@
 
 namespace cxxinductor::lowering {
 
-std::vector<sym::Expr> coords_through_view(const graph::NodeKind& kind, const graph::Value& operand,
-                                           const graph::Value& result, const std::vector<sym::Expr>& coords,
-                                           const loops::Space& space);
+std::vector<sym::Expr> coords_through_view(const graph::NodeKind& kind, const graph::Value& operand, const graph::Value& result,
+                                           const std::vector<sym::Expr>& coords, const loops::Space& space);
 
 }  // namespace cxxinductor::lowering

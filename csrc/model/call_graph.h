@@ -66,14 +66,13 @@ struct CallGraph {
   // By input: its strides in a call, where they differ from those that the calls were recorded with.
   std::map<uint32_t, std::vector<sym::Expr>> input_strides;
   std::set<uint32_t> donated;  // positions of inputs that the caller keeps no reference to (graph::Input::donated)
-  std::set<uint32_t> frozen;    // positions of inputs that do not change between calls (graph::Input::frozen)
+  std::set<uint32_t> frozen;   // positions of inputs that do not change between calls (graph::Input::frozen)
   std::vector<Call> calls;
-  std::vector<Arg> outputs;  // OperandRef (a value), Expr or int, or none
-  std::set<uint32_t>
-      flexible_outputs;  // positions of outputs that may have any strides: what is saved for a backward graph
+  std::vector<Arg> outputs;                               // OperandRef (a value), Expr or int, or none
+  std::set<uint32_t> flexible_outputs;                    // positions of outputs that may have any strides: what is saved for a backward graph
   std::vector<std::pair<uint32_t, CallValue>> mutations;  // input position -> last version, where the reader knows it
   OriginTable origins;
-  std::vector<std::string> collective_notes;  // model/passes/join_collectives.h, for reports
+  std::vector<std::string> collective_notes;         // model/passes/join_collectives.h, for reports
   std::vector<std::shared_ptr<const void>> objects;  // the objects of the handles among the arguments
   // What higher-order operators among the calls run, by the texts among their arguments. Inputs and outputs are those of the operator's
   // functions; symbols of the graph around one are known in it too.

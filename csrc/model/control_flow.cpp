@@ -21,11 +21,10 @@ struct Row {
 };
 
 const Row* find_row(std::string_view callee) {
-  static constexpr std::array table{Row{"higher_order::cond", Kind::Cond, {1, 2}, 0, -1, -1, 3},
-                                    Row{"higher_order::while_loop", Kind::WhileLoop, {0, 1}, -1, 2, -1, 3},
-                                    Row{"higher_order::scan", Kind::Scan, {0, -1}, -1, 1, 2, 3},
-                                    Row{"higher_order::map_impl", Kind::Map, {0, -1}, -1, -1, 1, 2},
-                                    Row{"higher_order::associative_scan", Kind::AssociativeScan, {0, -1}, -1, -1, 1, 2}};
+  static constexpr std::array table{
+      Row{"higher_order::cond", Kind::Cond, {1, 2}, 0, -1, -1, 3}, Row{"higher_order::while_loop", Kind::WhileLoop, {0, 1}, -1, 2, -1, 3},
+      Row{"higher_order::scan", Kind::Scan, {0, -1}, -1, 1, 2, 3}, Row{"higher_order::map_impl", Kind::Map, {0, -1}, -1, -1, 1, 2},
+      Row{"higher_order::associative_scan", Kind::AssociativeScan, {0, -1}, -1, -1, 1, 2}};
   const auto found = std::find_if(table.begin(), table.end(), [&](const Row& row) { return row.callee == callee; });
   return found == table.end() ? nullptr : &*found;
 }
@@ -52,8 +51,7 @@ class Reader {
  private:
   template <class... Args>
   void require(bool holds, fmt::format_string<Args...> expected, Args&&... args) const {
-    if (!holds)
-      throw_user_error("{}: expected {}", describe(calls_, call_), fmt::format(expected, std::forward<Args>(args)...));
+    if (!holds) throw_user_error("{}: expected {}", describe(calls_, call_), fmt::format(expected, std::forward<Args>(args)...));
   }
 
   const CallGraph* subgraph_at(int position) const {
@@ -83,22 +81,19 @@ class Reader {
     if (found.kind == Kind::AssociativeScan) given.insert(given.end(), found.rows.begin(), found.rows.end());
     given.insert(given.end(), found.others.begin(), found.others.end());
     for (const CallGraph* subgraph : found.subgraphs) {
-      require(subgraph->inputs.size() == given.size(), "{} operands of @{}, found {}", subgraph->inputs.size(), subgraph->name,
-              given.size());
+      require(subgraph->inputs.size() == given.size(), "{} operands of @{}, found {}", subgraph->inputs.size(), subgraph->name, given.size());
       for (size_t i = 0; i < given.size(); ++i) {
         const bool wants_tensor = subgraph->values[subgraph->inputs[i]].kind == CallValueInfo::Kind::Tensor;
-        require(is_tensor(given[i]) == wants_tensor, "{} as operand {} of @{}", wants_tensor ? "a tensor" : "an integer", i,
-                subgraph->name);
+        require(is_tensor(given[i]) == wants_tensor, "{} as operand {} of @{}", wants_tensor ? "a tensor" : "an integer", i, subgraph->name);
       }
     }
-    for (const Arg& rows : found.rows)
-      require(is_tensor(rows) && !calls_.values[rows.as<OperandRef>()->operand].sizes.empty(), "operands that have rows");
+    for (const Arg& rows : found.rows) require(is_tensor(rows) && !calls_.values[rows.as<OperandRef>()->operand].sizes.empty(), "operands that have rows");
     require(row_.rows < 0 || !found.rows.empty(), "operands that have rows");
     const size_t results = found.kind == Kind::WhileLoop ? found.carried.size() : found.subgraphs.front()->outputs.size();
     require(call_.results.size() == results, "{} results, found {}", results, call_.results.size());
     const size_t condition_results = found.kind == Kind::WhileLoop ? 1 : results;
-    require(found.subgraphs.front()->outputs.size() == condition_results && found.subgraphs.back()->outputs.size() == results,
-            "subgraphs of {} results", results);
+    require(found.subgraphs.front()->outputs.size() == condition_results && found.subgraphs.back()->outputs.size() == results, "subgraphs of {} results",
+            results);
     require(found.kind != Kind::AssociativeScan || found.rows.size() == results, "{} results, one per operand that has rows", found.rows.size());
     require(found.kind != Kind::Scan || found.carried.size() <= results, "at least {} results", found.carried.size());
   }

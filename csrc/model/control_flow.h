@@ -15,10 +15,10 @@ struct ControlFlow {
   // Cond: of true and of false; WhileLoop: condition, body.
   std::vector<const CallGraph*> subgraphs;
   // Operands are values, numbers and expressions.
-  Arg predicate;                 // Cond
-  std::vector<Arg> carried;      // WhileLoop, Scan: what one step hands to the next, at first
-  std::vector<Arg> rows;         // Scan, Map: a step sees one row of each; AssociativeScan: it combines what was combined before with one
-  std::vector<Arg> others;       // the same in each step
+  Arg predicate;             // Cond
+  std::vector<Arg> carried;  // WhileLoop, Scan: what one step hands to the next, at first
+  std::vector<Arg> rows;     // Scan, Map: a step sees one row of each; AssociativeScan: it combines what was combined before with one
+  std::vector<Arg> others;   // the same in each step
 };
 
 bool is_control_flow(const Call& call);

@@ -49,9 +49,7 @@ class Run {
     if (calls_.donated.contains(static_cast<uint32_t>(position))) {
       const auto strides = calls_.input_strides.find(static_cast<uint32_t>(position));
       block = add_block(info.device,
-                        share_hint(info.dtype, info.sizes,
-                                      strides == calls_.input_strides.end() ? info.strides : strides->second,
-                                      calls_.assumptions));
+                        share_hint(info.dtype, info.sizes, strides == calls_.input_strides.end() ? info.strides : strides->second, calls_.assumptions));
     }
     block_of_[id] = block;
     if (info.storage != 0) storages_[info.storage] = block;

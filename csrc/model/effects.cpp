@@ -9,8 +9,7 @@ namespace cxxinductor::model {
 namespace {
 
 // Operands that belong to an argument of the schema.
-std::vector<uint32_t> operands_of(const std::vector<Arg>& args, const std::vector<std::pair<std::string, Arg>>& kwargs,
-                                  const Schema& schema, size_t position) {
+std::vector<uint32_t> operands_of(const std::vector<Arg>& args, const std::vector<std::pair<std::string, Arg>>& kwargs, const Schema& schema, size_t position) {
   std::vector<uint32_t> refs;
   const auto collect = [&](OperandRef ref) { refs.push_back(ref.operand); };
   if (position < args.size()) {
@@ -25,8 +24,7 @@ std::vector<uint32_t> operands_of(const std::vector<Arg>& args, const std::vecto
 
 }  // namespace
 
-CallEffects effects_of_call(const std::vector<Arg>& args, const std::vector<std::pair<std::string, Arg>>& kwargs,
-                            const Schema& schema, size_t results) {
+CallEffects effects_of_call(const std::vector<Arg>& args, const std::vector<std::pair<std::string, Arg>>& kwargs, const Schema& schema, size_t results) {
   CallEffects effects;
   std::vector<uint32_t>& mutated = effects.mutated_operands;
   for (size_t i = 0; i < schema.arguments.size(); ++i) {
@@ -69,10 +67,9 @@ std::set<uint32_t> written_inputs(const CallGraph& calls, const SchemaSource& sc
 }
 
 bool changes_metadata(std::string_view callee) {
-  static constexpr std::array<std::string_view, 12> names{"aten::as_strided_", "aten::resize_",    "aten::resize_as_",
-                                                          "aten::set_",        "aten::set_data",   "aten::squeeze_",
-                                                          "aten::swapaxes_",   "aten::swapdims_",  "aten::t_",
-                                                          "aten::transpose_",  "aten::unsqueeze_", "aten::rename_"};
+  static constexpr std::array<std::string_view, 12> names{"aten::as_strided_", "aten::resize_",    "aten::resize_as_", "aten::set_",
+                                                          "aten::set_data",    "aten::squeeze_",   "aten::swapaxes_",  "aten::swapdims_",
+                                                          "aten::t_",          "aten::transpose_", "aten::unsqueeze_", "aten::rename_"};
   return std::find(names.begin(), names.end(), callee) != names.end();
 }
 
@@ -82,8 +79,7 @@ bool show_the_same(const CallValueInfo& a, const CallValueInfo& b) {
 
 bool must_be_ordered(std::string_view callee, const Schema& schema) {
   return schema.nondeterministic_seeded || is_opaque_callee(callee) ||
-         std::any_of(schema.arguments.begin(), schema.arguments.end(),
-                     [](const SchemaArgument& argument) { return argument.written; });
+         std::any_of(schema.arguments.begin(), schema.arguments.end(), [](const SchemaArgument& argument) { return argument.written; });
 }
 
 }  // namespace cxxinductor::model

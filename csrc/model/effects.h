@@ -19,8 +19,7 @@ struct CallEffects {
   std::vector<int> alias_of;
   std::vector<uint32_t> mutated_operands;
 };
-CallEffects effects_of_call(const std::vector<Arg>& args, const std::vector<std::pair<std::string, Arg>>& kwargs,
-                        const Schema& schema, size_t results);
+CallEffects effects_of_call(const std::vector<Arg>& args, const std::vector<std::pair<std::string, Arg>>& kwargs, const Schema& schema, size_t results);
 // "aten::add_" -> "aten::add"; the name itself where it is not that of an op in place.
 std::string_view functional_callee(std::string_view callee);
 // Positions of inputs that the graph writes: its mutations, and inputs whose storage a call writes to, where storages are known.

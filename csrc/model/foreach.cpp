@@ -65,8 +65,7 @@ Arg at_position(const Arg& arg, size_t position) {
 }  // namespace
 
 const ForeachRow* find_foreach(std::string_view overload) {
-  const auto row =
-      std::find_if(std::begin(kRows), std::end(kRows), [&](const ForeachRow& r) { return r.overload == overload; });
+  const auto row = std::find_if(std::begin(kRows), std::end(kRows), [&](const ForeachRow& r) { return r.overload == overload; });
   return row == std::end(kRows) ? nullptr : row;
 }
 

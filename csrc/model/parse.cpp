@@ -82,8 +82,7 @@ class Parser {
       info.strides = cursor_.accept("strides") ? parse_strides(info.sizes.size()) : row_major_strides(info.sizes);
       info.device = cursor_.accept("on") ? parse_device(cursor_) : device_;
       info.storage_offset = cursor_.accept("offset") ? parse_in_parentheses() : sym::Expr(0);
-      if (cursor_.accept("storage"))
-        info.storage = static_cast<uint32_t>(parse_int(cursor_, "a storage's number", 1, std::numeric_limits<int>::max()));
+      if (cursor_.accept("storage")) info.storage = static_cast<uint32_t>(parse_int(cursor_, "a storage's number", 1, std::numeric_limits<int>::max()));
       info.conjugate = cursor_.accept("conjugate");
       info.negative = cursor_.accept("negative");
     }

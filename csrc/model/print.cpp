@@ -35,14 +35,12 @@ class Printer {
   }
 
   void print() {
-    writer_.line("calls @{}{}{} {{", calls_.name, device_ == Device() ? "" : " on " + to_string(device_),
-                 print_where(calls_.assumptions));
+    writer_.line("calls @{}{}{} {{", calls_.name, device_ == Device() ? "" : " on " + to_string(device_), print_where(calls_.assumptions));
     writer_.indent();
     for (const auto& [name, subgraph] : calls_.subgraphs) Printer(*subgraph, writer_).print();
     for (uint32_t i = 0; i < calls_.inputs.size(); ++i) print_input(i);
     for (const Call& call : calls_.calls) print_call(call);
-    for (const auto& [input, value] : calls_.mutations)
-      writer_.line("final {} = {}", name(calls_.inputs[input]), name(value));
+    for (const auto& [input, value] : calls_.mutations) writer_.line("final {} = {}", name(calls_.inputs[input]), name(value));
     print_outputs();
     writer_.dedent();
     writer_.line("}}");
@@ -84,8 +82,7 @@ class Printer {
   void print_input(uint32_t position) {
     const CallValue id = calls_.inputs[position];
     std::string text = declaration(id);
-    if (const auto given = calls_.input_strides.find(position); given != calls_.input_strides.end())
-      text += " given strides " + print_expr_list(given->second);
+    if (const auto given = calls_.input_strides.find(position); given != calls_.input_strides.end()) text += " given strides " + print_expr_list(given->second);
     if (calls_.donated.contains(position)) text += " donated";
     if (calls_.frozen.contains(position)) text += " frozen";
     const std::string source = position < calls_.input_sources.size() ? calls_.input_sources[position] : "";
@@ -97,10 +94,9 @@ class Printer {
     std::vector<std::string> results;
     for (CallValue id : call.results) results.push_back(declaration(id));
     const OperandSpelling spell = [this](OperandRef ref) { return name(ref.operand); };
-    writer_.line("{}{}{}{}{}{}{}{}", fmt::join(results, ", "), results.empty() ? "" : " = ",
-                 print_callee(call.callee, call.overload), print_call_args(call.args, call.kwargs, spell),
-                 call.result_is_list ? " list" : "", call.ordered ? " ordered" : "", print_autocast(call.autocast),
-                 print_origin(calls_.origins, call.origin));
+    writer_.line("{}{}{}{}{}{}{}{}", fmt::join(results, ", "), results.empty() ? "" : " = ", print_callee(call.callee, call.overload),
+                 print_call_args(call.args, call.kwargs, spell), call.result_is_list ? " list" : "", call.ordered ? " ordered" : "",
+                 print_autocast(call.autocast), print_origin(calls_.origins, call.origin));
   }
 
   static std::string print_autocast(const Autocast& autocast) {

@@ -12,9 +12,8 @@ struct Row {
 };
 
 constexpr std::array rows{
-    Row{"aten::mm", PlannedForm::Structured},         Row{"aten::addmm", PlannedForm::Structured},
-    Row{"aten::bmm", PlannedForm::Structured},        Row{"aten::baddbmm", PlannedForm::Structured},
-    Row{"aten::convolution", PlannedForm::ByBackend},
+    Row{"aten::mm", PlannedForm::Structured},      Row{"aten::addmm", PlannedForm::Structured},      Row{"aten::bmm", PlannedForm::Structured},
+    Row{"aten::baddbmm", PlannedForm::Structured}, Row{"aten::convolution", PlannedForm::ByBackend},
 };
 
 }  // namespace

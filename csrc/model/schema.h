@@ -13,11 +13,11 @@ namespace cxxinductor::model {
 struct SchemaArgument {
   std::string name;
   std::optional<Arg> default_value;
-  bool is_tensor = false;       // Tensor, Tensor?, Tensor[]
+  bool is_tensor = false;  // Tensor, Tensor?, Tensor[]
   bool is_list = false;
   bool kwarg_only = false;
-  bool written = false;         // alias annotation (a!)
-  std::string alias;            // alias set name, "" when none
+  bool written = false;  // alias annotation (a!)
+  std::string alias;     // alias set name, "" when none
   bool out = false;
 };
 struct SchemaReturn {

@@ -72,10 +72,8 @@ class Parser {
     const auto parse_one = [&] {
       if (cursor_.accept("...")) return;
       const Type type = parse_type();
-      if (!cursor_.looking_at(",") && !cursor_.looking_at(")") && !cursor_.looking_at("{") && !cursor_.at_end())
-        cursor_.identifier("a result's name");
-      schema.returns.push_back(
-          {.alias = type.alias, .written = type.written, .is_tensor = type.holds_tensor, .is_list = type.is_list});
+      if (!cursor_.looking_at(",") && !cursor_.looking_at(")") && !cursor_.looking_at("{") && !cursor_.at_end()) cursor_.identifier("a result's name");
+      schema.returns.push_back({.alias = type.alias, .written = type.written, .is_tensor = type.holds_tensor, .is_list = type.is_list});
     };
     if (!cursor_.accept("(")) return parse_one();
     if (cursor_.accept(")")) return;

@@ -13,22 +13,16 @@ bool holds(const SizeGuard& guard, const std::function<int64_t(std::string_view)
   return sym::evaluate(guard.expression, value_of) == guard.value;
 }
 
-std::string to_string(const SizeGuard& guard) {
-  return fmt::format("{} == {}", sym::to_string(guard.expression), guard.value);
-}
+std::string to_string(const SizeGuard& guard) { return fmt::format("{} == {}", sym::to_string(guard.expression), guard.value); }
 
 sym::Expr less_condition(sym::Expr a, sym::Expr b) { return sym::max(0, sym::min(1, b - a)); }
-sym::Expr equal_condition(sym::Expr a, sym::Expr b) {
-  return sym::Expr(1) - sym::max(0, sym::min(1, sym::max(a - b, b - a)));
-}
+sym::Expr equal_condition(sym::Expr a, sym::Expr b) { return sym::Expr(1) - sym::max(0, sym::min(1, sym::max(a - b, b - a))); }
 
-HintedSizes::HintedSizes(sym::Assumptions assumptions, SizeHints hints)
-    : assumptions_(std::move(assumptions)), hints_(std::move(hints)) {}
+HintedSizes::HintedSizes(sym::Assumptions assumptions, SizeHints hints) : assumptions_(std::move(assumptions)), hints_(std::move(hints)) {}
 
 bool HintedSizes::are_equal(sym::Expr a, sym::Expr b) {
   if (sym::prove_equal(a, b, assumptions_)) return true;
-  if (sym::prove_less(a, b, assumptions_).value_or(false) || sym::prove_less(b, a, assumptions_).value_or(false))
-    return false;
+  if (sym::prove_less(a, b, assumptions_).value_or(false) || sym::prove_less(b, a, assumptions_).value_or(false)) return false;
   const bool answer = hint(a) == hint(b);
   add_guard(equal_condition(a, b), answer);
   return answer;
@@ -74,9 +68,7 @@ int64_t HintedSizes::hint_of_symbol(std::string_view name) {
   const int64_t divisor = assumptions_.divisor(name);
   std::set<int64_t> taken;
   for (const auto& [other, value] : hints_) taken.insert(value);
-  const auto is_free = [&](int64_t value) {
-    return value >= range.low && value <= range.high && !taken.contains(value);
-  };
+  const auto is_free = [&](int64_t value) { return value >= range.low && value <= range.high && !taken.contains(value); };
   std::optional<int64_t> chosen;
   for (int64_t prime : primes)
     if (!chosen && is_free(prime * divisor)) chosen = prime * divisor;

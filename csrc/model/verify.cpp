@@ -31,8 +31,7 @@ namespace {
 class Verifier {
  public:
   // known: symbols of the graph around it.
-  explicit Verifier(const CallGraph& calls, std::set<std::string> known = {})
-      : calls_(calls), defined_(calls.values.size(), 0), known_(std::move(known)) {}
+  explicit Verifier(const CallGraph& calls, std::set<std::string> known = {}) : calls_(calls), defined_(calls.values.size(), 0), known_(std::move(known)) {}
 
   std::vector<std::string> run() {
     check_ids();
@@ -55,9 +54,7 @@ class Verifier {
   void report(std::string_view invariant, const std::string& place, fmt::format_string<Args...> format, Args&&... args) {
     messages_.push_back(fmt::format("{}: {} {}", invariant, place, fmt::format(format, std::forward<Args>(args)...)));
   }
-  std::string name(CallValue id) const {
-    return calls_.values[id].name.empty() ? fmt::format("%{}", id) : "%" + calls_.values[id].name;
-  }
+  std::string name(CallValue id) const { return calls_.values[id].name.empty() ? fmt::format("%{}", id) : "%" + calls_.values[id].name; }
   bool is_value(CallValue id) const { return id < calls_.values.size(); }
   bool is_tensor(CallValue id) const { return calls_.values[id].kind == CallValueInfo::Kind::Tensor; }
 
@@ -70,8 +67,7 @@ class Verifier {
       for (CallValue id : call.results) require(is_value(id), full_name(call), "a result");
       for_each_operand_ref(call, [&](OperandRef ref) { require(is_value(ref.operand), full_name(call), "an operand"); });
     }
-    for (const Arg& output : calls_.outputs)
-      for_each_operand_ref(output, [&](OperandRef ref) { require(is_value(ref.operand), "an output", "a value"); });
+    for (const Arg& output : calls_.outputs) for_each_operand_ref(output, [&](OperandRef ref) { require(is_value(ref.operand), "an output", "a value"); });
     const auto is_input = [&](uint32_t position) { return position < calls_.inputs.size(); };
     for (const auto& [input, value] : calls_.mutations) {
       require(is_input(input), "a final version", "an input");
@@ -80,8 +76,7 @@ class Verifier {
     for (const auto& [input, strides] : calls_.input_strides) require(is_input(input), "given strides", "an input");
     for (uint32_t input : calls_.donated) require(is_input(input), "a donation", "an input");
     for (uint32_t input : calls_.frozen) require(is_input(input), "a frozen input", "an input");
-    for (uint32_t output : calls_.flexible_outputs)
-      require(output < calls_.outputs.size(), "a flexible output", "an output");
+    for (uint32_t output : calls_.flexible_outputs) require(output < calls_.outputs.size(), "a flexible output", "an output");
   }
 
   void check_names() {
@@ -96,8 +91,7 @@ class Verifier {
   void check_value(const CallValueInfo& info) {
     const std::string place = "%" + info.name;
     const bool tensor = info.kind == CallValueInfo::Kind::Tensor;
-    if (tensor && info.strides.size() != info.sizes.size())
-      report("C5", place, "has {} sizes and {} strides", info.sizes.size(), info.strides.size());
+    if (tensor && info.strides.size() != info.sizes.size()) report("C5", place, "has {} sizes and {} strides", info.sizes.size(), info.strides.size());
     if (!tensor && (info.conjugate || info.negative)) report("C5", place, "is no tensor and has a conjugate or negative bit");
     const auto check = [&](sym::Expr e) {
       for (sym::Expr symbol : e.free_symbols())
@@ -144,8 +138,7 @@ class Verifier {
 
   void check_argument(const Arg& arg, const std::string& place) {
     if (const auto* e = arg.as<sym::Expr>()) check_known(*e, place);
-    if (const auto* ref = arg.as<OperandRef>(); ref && !defined_[ref->operand])
-      report("C3", place, "reads {} before it is defined", name(ref->operand));
+    if (const auto* ref = arg.as<OperandRef>(); ref && !defined_[ref->operand]) report("C3", place, "reads {} before it is defined", name(ref->operand));
     if (const auto* list = arg.as<ArgList>())
       for (const Arg& item : *list) check_argument(item, place);
   }
@@ -153,8 +146,7 @@ class Verifier {
   void check_call(const Call& call) {
     const std::string place = describe(calls_, call);
     const size_t colons = call.callee.find("::");
-    if (colons == 0 || colons == call.callee.npos || colons + 2 == call.callee.size())
-      report("C6", place, "is no name of an op");
+    if (colons == 0 || colons == call.callee.npos || colons + 2 == call.callee.size()) report("C6", place, "is no name of an op");
     for (const Arg& arg : call.args) check_argument(arg, place);
     std::set<std::string_view> keywords;
     for (const auto& [keyword, arg] : call.kwargs) {
@@ -190,8 +182,7 @@ class Verifier {
       const Arg& output = calls_.outputs[i];
       const std::string place = fmt::format("output {}", i);
       const bool value = output.as<OperandRef>() != nullptr;
-      if (!value && !output.is_none() && !output.as<sym::Expr>() && !output.as<int64_t>())
-        report("C8", place, "is {}", to_string(output));
+      if (!value && !output.is_none() && !output.as<sym::Expr>() && !output.as<int64_t>()) report("C8", place, "is {}", to_string(output));
       if (!value && calls_.flexible_outputs.contains(i)) report("C8", place, "has flexible strides and is no value");
       check_argument(output, place);
     }

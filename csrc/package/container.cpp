@@ -72,9 +72,7 @@ Digest table_digest(const Header& header, std::span<const std::byte> table) {
 
 bool is_kind(uint32_t kind) { return kind >= static_cast<uint32_t>(SectionKind::Manifest) && kind <= static_cast<uint32_t>(SectionKind::Weights); }
 
-std::string describe(const Section& section) {
-  return fmt::format("section {} '{}'", to_string(section.kind), section.name);
-}
+std::string describe(const Section& section) { return fmt::format("section {} '{}'", to_string(section.kind), section.name); }
 
 void require_zeros(std::span<const std::byte> bytes, size_t offset) {
   const auto found = std::find_if(bytes.begin(), bytes.end(), [](std::byte b) { return b != std::byte{0}; });
@@ -141,9 +139,7 @@ std::string_view to_string(SectionKind kind) {
   return "?";
 }
 
-bool is_package(std::span<const std::byte> file) {
-  return file.size() >= magic.size() && std::memcmp(file.data(), magic.data(), magic.size()) == 0;
-}
+bool is_package(std::span<const std::byte> file) { return file.size() >= magic.size() && std::memcmp(file.data(), magic.data(), magic.size()) == 0; }
 
 Container::Container(std::span<const std::byte> file) : file_(file) {
   Header header;
@@ -153,10 +149,8 @@ Container::Container(std::span<const std::byte> file) : file_(file) {
   if (header.version != format_version)
     throw_unsupported("package: header: expected format version {}, found {}; make the package again with this version", format_version, header.version);
   if (header.reserved != 0) throw_user_error("package: header: reserved: expected 0, found {}", header.reserved);
-  if (header.file_size != file.size())
-    throw_user_error("package: expected {} bytes, as its header says, found {}", header.file_size, file.size());
-  if (header.section_count > most_sections)
-    throw_user_error("package: header: expected at most {} sections, found {}", most_sections, header.section_count);
+  if (header.file_size != file.size()) throw_user_error("package: expected {} bytes, as its header says, found {}", header.file_size, file.size());
+  if (header.section_count > most_sections) throw_user_error("package: header: expected at most {} sections, found {}", most_sections, header.section_count);
   const size_t table_size = header.section_count * sizeof(Entry);
   if (table_size > file.size() - sizeof header)
     throw_user_error("package: table: {} sections need {} bytes, found {}", header.section_count, table_size, file.size() - sizeof header);
@@ -184,8 +178,8 @@ void Container::check_layout() const {
       throw_user_error("package: {}: offset: expected {}, the next multiple of {} behind what comes before, found {}", describe(section), begin,
                        section_alignment, section.offset);
     if (begin > file_.size() || section.size > file_.size() - begin)
-      throw_user_error("package: {}: length: expected at most the file's {} bytes, found {} bytes from byte {}", describe(section), file_.size(),
-                       section.size, section.offset);
+      throw_user_error("package: {}: length: expected at most the file's {} bytes, found {} bytes from byte {}", describe(section), file_.size(), section.size,
+                       section.offset);
     if (!names.emplace(section.kind, section.name).second) throw_user_error("package: {}: expected a name once, found it twice", describe(section));
     require_zeros(file_.subspan(end, begin - end), end);
     end = begin + section.size;

@@ -149,8 +149,7 @@ PublicKey SigningKey::public_key() const { return key_->public_key; }
 
 Signature SigningKey::sign(std::span<const std::byte> message) const {
   Signature signature;
-  ed25519_sha512_sign(as_uint8(key_->public_key.data()), key_->secret.data(), message.size(), as_uint8(message.data()),
-                      as_uint8(signature.data()));
+  ed25519_sha512_sign(as_uint8(key_->public_key.data()), key_->secret.data(), message.size(), as_uint8(message.data()), as_uint8(signature.data()));
   return signature;
 }
 

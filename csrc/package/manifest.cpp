@@ -214,8 +214,11 @@ void read_inputs(const Field& list, Program& program) {
 }
 
 Json to_json(const OutputSpec& spec) {
-  return {{"kind", word_of(spec.kind, output_kinds)}, {"index", spec.index}, {"target", spec.target},
-          {"literal", to_json(spec.literal)}, {"is_truth", spec.is_truth}};
+  return {{"kind", word_of(spec.kind, output_kinds)},
+          {"index", spec.index},
+          {"target", spec.target},
+          {"literal", to_json(spec.literal)},
+          {"is_truth", spec.is_truth}};
 }
 
 // The user's results must be what Model hands out: tensors and sizes.
@@ -269,8 +272,7 @@ std::string print_manifest(const Manifest& manifest) {
                {"signature", std::move(signature)},
                {"weights", list(program.weights)},
                {"builds", list(manifest.builds)}};
-  if (const auto& file = manifest.weight_file)
-    json["weight_file"] = {{"name", file->name}, {"size", file->size}, {"digest", to_hex(file->digest)}};
+  if (const auto& file = manifest.weight_file) json["weight_file"] = {{"name", file->name}, {"size", file->size}, {"digest", to_hex(file->digest)}};
   try {
     return json.dump(1);
   } catch (const Json::exception& error) {
@@ -288,8 +290,7 @@ Manifest read_manifest(std::string_view text, model::CallGraph calls) {
   manifest.library_version = readers::printable(root.at("library_version").text());
   program.torch_version = readers::printable(root.at("torch_version").text());
   program.name = readers::printable(root.at("name").text());
-  root.at("options").for_each_member(
-      [&](std::string_view name, const Field& value) { manifest.options.emplace_back(name, value.text()); });
+  root.at("options").for_each_member([&](std::string_view name, const Field& value) { manifest.options.emplace_back(name, value.text()); });
   read_weights(root.at("weights"), program);
   const Field signature = root.at("signature");
   read_inputs(signature.at("inputs"), program);
@@ -310,8 +311,8 @@ Manifest read_manifest(std::string_view text, model::CallGraph calls) {
 void check_storages(const Program& program, size_t weight_bytes) {
   for (const WeightRef& weight : program.weights)
     if (weight.byte_offset > weight_bytes || weight.byte_size > weight_bytes - weight.byte_offset)
-      throw_user_error("package: weight '{}': expected a storage inside of {} bytes of weights, found {} bytes from byte {}",
-                       readers::printable(weight.name), weight_bytes, weight.byte_size, weight.byte_offset);
+      throw_user_error("package: weight '{}': expected a storage inside of {} bytes of weights, found {} bytes from byte {}", readers::printable(weight.name),
+                       weight_bytes, weight.byte_size, weight.byte_offset);
 }
 
 }  // namespace cxxinductor::package_file

@@ -27,7 +27,7 @@ struct BuiltPlan {
 // Plans with their machine code, for the devices that the model is on.
 struct Build {
   std::vector<std::pair<Device, std::string>> archs;  // "sm_90a", "x86-64-v3"; the main device first
-  bool deterministic = false;                          // of PyTorch, when the plans were made
+  bool deterministic = false;                         // of PyTorch, when the plans were made
   BuiltPlan main;
   std::vector<BuiltPlan> subgraphs;  // of control flow: those of nested calls before their own, else in the order of the calls
 };

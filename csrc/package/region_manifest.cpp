@@ -30,9 +30,8 @@ RegionForm read_form(const Field& field) {
   field.at("arguments").for_each_item([&](const Field& item) {
     RegionArgument& argument = form.arguments.emplace_back();
     argument.kind = item.at("kind").text();
-    item.at("sizes").for_each_item([&](const Field& size) {
-      argument.sizes.push_back(size.integer(-static_cast<int64_t>(form.symbols), std::numeric_limits<int64_t>::max()));
-    });
+    item.at("sizes").for_each_item(
+        [&](const Field& size) { argument.sizes.push_back(size.integer(-static_cast<int64_t>(form.symbols), std::numeric_limits<int64_t>::max())); });
   });
   form.calls = to_hex(parse_public_key(field.at("calls").text(), field.at("calls").place()));
   field.at("builds").for_each_item([&](const Field& build) {

@@ -57,9 +57,7 @@ void check_skip_passes(const Options& options, std::span<const std::string> text
   }
 }
 
-std::vector<PassTime> run_graph_pipeline(graph::Graph& graph, const Options& options) {
-  return run_pipeline(graph_pipeline(), graph, options);
-}
+std::vector<PassTime> run_graph_pipeline(graph::Graph& graph, const Options& options) { return run_pipeline(graph_pipeline(), graph, options); }
 
 std::vector<PassTime> run_loops_pipeline(loops::Program& program, const Options& options, size_t applied) {
   return run_pipeline(loops_pipeline(), program, options, applied);

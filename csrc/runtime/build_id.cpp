@@ -49,8 +49,7 @@ int visit(dl_phdr_info* object, size_t, void* data) {
   if (!holds) return 0;
   for (size_t i = 0; i < object->dlpi_phnum && search.found.empty(); ++i) {
     const ElfW(Phdr)& segment = object->dlpi_phdr[i];
-    if (segment.p_type == PT_NOTE)
-      search.found = build_id_of_notes(reinterpret_cast<const std::byte*>(object->dlpi_addr + segment.p_vaddr), segment.p_memsz);
+    if (segment.p_type == PT_NOTE) search.found = build_id_of_notes(reinterpret_cast<const std::byte*>(object->dlpi_addr + segment.p_vaddr), segment.p_memsz);
   }
   return 1;
 }

@@ -27,8 +27,7 @@ std::string distrust(const std::string& folder, bool own) {
   if (::lstat(folder.c_str(), &info) != 0) return fmt::format("'{}' cannot be read: {}", folder, std::strerror(errno));
   if (!S_ISDIR(info.st_mode)) return fmt::format("'{}' is not a folder", folder);
   if (info.st_uid != ::geteuid() && (own || info.st_uid != 0))
-    return fmt::format("the folder '{}' belongs to user {}, not to user {}: the cache's contents would be executed", folder,
-                       info.st_uid, ::geteuid());
+    return fmt::format("the folder '{}' belongs to user {}, not to user {}: the cache's contents would be executed", folder, info.st_uid, ::geteuid());
   const bool others_write = (info.st_mode & (S_IWGRP | S_IWOTH)) != 0, sticky = (info.st_mode & S_ISVTX) != 0;
   if (others_write && (own || !sticky))
     return fmt::format("other users may write to the folder '{}': the cache's contents would be executed (chmod {})", folder,
@@ -48,8 +47,7 @@ CacheFolder open_cache_folder(const std::string& path) {
   if (path[0] != '/') return {{}, fmt::format("the cache folder '{}' is not an absolute path", path)};
   struct stat info {};
   if (::stat(path.c_str(), &info) == 0 && !S_ISDIR(info.st_mode)) return {{}, fmt::format("'{}' is not a folder", path)};
-  if (!make_folders(path))
-    return {{}, fmt::format("the cache folder '{}' cannot be created: {}", path, std::strerror(errno))};
+  if (!make_folders(path)) return {{}, fmt::format("the cache folder '{}' cannot be created: {}", path, std::strerror(errno))};
   // All later accesses use the resolved path: links on the way to it have no say any more.
   std::string resolved = resolved_path(path);
   if (resolved.empty()) return {{}, fmt::format("'{}' cannot be read: {}", path, std::strerror(errno))};
@@ -62,9 +60,7 @@ CacheFolder open_cache_folder(const std::string& path) {
 }
 
 // The hash of the key, then more that is in hexadecimal digits and dashes.
-bool is_cache_entry(const std::string& name) {
-  return name.size() >= kHashDigits && name.find_first_not_of("0123456789abcdef-") == std::string::npos;
-}
+bool is_cache_entry(const std::string& name) { return name.size() >= kHashDigits && name.find_first_not_of("0123456789abcdef-") == std::string::npos; }
 
 int64_t prune_cache_folder(const std::string& path, int64_t limit) {
   constexpr std::string_view temporary = ".part";

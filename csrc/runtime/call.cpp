@@ -44,9 +44,7 @@ void Call::bind(std::vector<Value>& inputs, const CallOptions& options) {
   for (const SymbolBinding& b : tables_.bindings) {
     const Value& input = inputs[b.input];
     const auto dim = static_cast<uint32_t>(b.dim);
-    values_[b.slot] = b.dim < 0      ? input.integer
-                      : dim < b.rank ? input.tensor.sizes_data[dim]
-                                     : input.tensor.strides_data[dim - b.rank];
+    values_[b.slot] = b.dim < 0 ? input.integer : dim < b.rank ? input.tensor.sizes_data[dim] : input.tensor.strides_data[dim - b.rank];
   }
   if (options.check_inputs) check_symbols(plan_, tables_, inputs, values_);
   learn(0);
@@ -84,8 +82,7 @@ void Call::walk(size_t& step_number, StepObserver& observer) {
   const std::vector<std::string>& names = tables_.program.symbols();
   std::vector<int64_t> symbols;
   const auto note_symbols = [&] {
-    while (symbols.size() < names.size() && tables_.program.time_of(static_cast<Slot>(symbols.size())) <= moment_)
-      symbols.push_back(values_[symbols.size()]);
+    while (symbols.size() < names.size() && tables_.program.time_of(static_cast<Slot>(symbols.size())) <= moment_) symbols.push_back(values_[symbols.size()]);
   };
   note_symbols();
   for (size_t i = 0; i < tables_.buffers.size(); ++i) {
@@ -171,8 +168,7 @@ void Call::execute(const StepRecord& step) {
       read(tables_.reads[step.index]);
       break;
     case StepRecord::Kind::Assert:
-      if (const AssertRecord& assertion = tables_.assertions[step.index]; values_[assertion.condition] == 0)
-          [[unlikely]]
+      if (const AssertRecord& assertion = tables_.assertions[step.index]; values_[assertion.condition] == 0) [[unlikely]]
         throw FailedAssertion(assertion.message);
       break;
   }
@@ -215,16 +211,15 @@ void Call::define_by_results(const ExternRecord& record, std::span<const TensorR
     const TensorRef& result = results[static_cast<size_t>(definition.result)];
     const auto dim = static_cast<uint32_t>(definition.dim);
     if (!result.owner || dim >= 2 * result.rank)
-      throw_internal("{} returned result {} with {} dimensions, the plan reads {} off dimension {}", record.name,
-                     definition.result, result.rank, tables_.program.symbols()[definition.slot], dim);
+      throw_internal("{} returned result {} with {} dimensions, the plan reads {} off dimension {}", record.name, definition.result, result.rank,
+                     tables_.program.symbols()[definition.slot], dim);
     define(definition, dim < result.rank ? result.sizes_data[dim] : result.strides_data[dim - result.rank]);
   }
   learn(record.moment);
 }
 
 void Call::release(const StepRecord& step) {
-  for (uint32_t i = 0; i < step.releases_count; ++i)
-    tensors_[tables_.releases[step.releases_first + i]].owner.reset();
+  for (uint32_t i = 0; i < step.releases_count; ++i) tensors_[tables_.releases[step.releases_first + i]].owner.reset();
 }
 
 void* Call::element_address(uint32_t buffer, int64_t offset) const {

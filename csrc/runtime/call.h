@@ -90,8 +90,7 @@ class Call {
     int64_t bytes = 0;
     size_t position = 0;
   };
-  void record_call(const ExternRecord& record, RecordedStretch& recorded, const std::vector<Allocation>& allocations,
-                   std::vector<ReplacedMemory>& replaced);
+  void record_call(const ExternRecord& record, RecordedStretch& recorded, const std::vector<Allocation>& allocations, std::vector<ReplacedMemory>& replaced);
   size_t address_words(const StepRecord& step) const;
   Accesses accesses_of(uint32_t step);
   void find_ranges(const Stretch& stretch);

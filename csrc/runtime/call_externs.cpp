@@ -57,8 +57,7 @@ void Call::call_extern(const ExternRecord& record) {
 }
 
 // Stores what an extern returned, in the layout that the plan declares: kernels were compiled for that one.
-void Call::keep_result(const ExternRecord& record, size_t index, uint32_t buffer, TensorRef& result,
-                 std::span<int64_t> dims) {
+void Call::keep_result(const ExternRecord& record, size_t index, uint32_t buffer, TensorRef& result, std::span<int64_t> dims) {
   const BufferRecord& declared = tables_.buffers[buffer];
   const TensorView view = window(declared.geometry, dims);
   const bool elsewhere = result.device != declared.device && !record.result_on_any_device[index];

@@ -102,7 +102,8 @@ void Call::run_stretch(size_t& step, GraphCache& graphs, GraphSet& set, Recorded
       const StepRecord& each = tables_.steps[step];
       for (; preparation != late.end() && preparation->step == step; ++preparation) prepare(*preparation);
       const bool ahead = each.kind == StepRecord::Kind::Extern && runs_ahead(tables_, tables_.externs[each.index]);
-      if (each.kind == StepRecord::Kind::Launch || each.kind == StepRecord::Kind::GroupedLaunch || (each.kind == StepRecord::Kind::Extern && !ahead)) execute(each);
+      if (each.kind == StepRecord::Kind::Launch || each.kind == StepRecord::Kind::GroupedLaunch || (each.kind == StepRecord::Kind::Extern && !ahead))
+        execute(each);
       if (each.kind == StepRecord::Kind::Free) tensors_[each.index].owner.reset();
     }
   }
@@ -318,9 +319,7 @@ void Call::refuse(GraphCache& graphs, RecordedStretch& recorded, const std::stri
   if (!reason.empty()) note(graphs, recorded.stretch, reason);
 }
 
-void Call::note(GraphCache& graphs, const Stretch& stretch, const std::string& reason) {
-  graphs.note("a stretch: " + reason, stretch);
-}
+void Call::note(GraphCache& graphs, const Stretch& stretch, const std::string& reason) { graphs.note("a stretch: " + reason, stretch); }
 
 // step: the one that is being recorded, for errors; null where the error is of no single one.
 std::unique_ptr<DeviceGraph> Call::record_steps(const GraphCache& graphs, RecordedStretch& recorded, const StepRecord*& step) {
@@ -330,7 +329,7 @@ std::unique_ptr<DeviceGraph> Call::record_steps(const GraphCache& graphs, Record
   recorded.constants.clear();
   GraphDevice& device = *kernels_.provider().graphs(stretch.device);
   std::unique_ptr<GraphRecorder> recorder;
-  std::vector<Allocation> allocations;  // of one call
+  std::vector<Allocation> allocations;                           // of one call
   std::vector<std::pair<const StepRecord*, const void*>> taken;  // of all, where each begins
   const auto record = [&](void* stream) {
     void* const own_stream = std::exchange(streams_[stretch.stream], stream);
@@ -342,9 +341,12 @@ std::unique_ptr<DeviceGraph> Call::record_steps(const GraphCache& graphs, Record
         step = &tables_.steps[s];
         const bool call = step->kind == StepRecord::Kind::Extern && !runs_ahead(tables_, tables_.externs[step->index]);
         allocations.clear();
-        if (call) record_call(tables_.externs[step->index], recorded, allocations, replaced);
-        else if (step->kind == StepRecord::Kind::Launch || step->kind == StepRecord::Kind::GroupedLaunch) execute(*step);
-        else continue;
+        if (call)
+          record_call(tables_.externs[step->index], recorded, allocations, replaced);
+        else if (step->kind == StepRecord::Kind::Launch || step->kind == StepRecord::Kind::GroupedLaunch)
+          execute(*step);
+        else
+          continue;
         for (const Allocation& allocation : allocations) taken.emplace_back(step, allocation.begin);
         recorded.steps.push_back(s);
         recorder->note(ranges_, replaced, address_words(*step));
@@ -402,8 +404,7 @@ Accesses Call::accesses_of(uint32_t step) {
   };
   const StepRecord& record = tables_.steps[step];
   for (const LaunchRecord& launch : launches_of(tables_, record))
-    for (size_t i = 0; i < launch.args.size(); ++i)
-      launch.written[i] ? write(launch.args[i]) : accesses.read.push_back(range(launch.args[i]));
+    for (size_t i = 0; i < launch.args.size(); ++i) launch.written[i] ? write(launch.args[i]) : accesses.read.push_back(range(launch.args[i]));
   if (record.kind == StepRecord::Kind::Extern) {
     const ExternRecord& call = tables_.externs[record.index];
     const std::vector<uint32_t>& mutated = std::get<plan::CallExtern>(plan_.steps[step]).mutated_operands;
@@ -448,8 +449,7 @@ void Call::record_call(const ExternRecord& record, RecordedStretch& recorded, co
     const auto taken = std::ranges::find(allocations.rbegin(), allocations.rend(), memory.begin, &Allocation::begin);
     // What the call writes behind the result would not lie in the memory that replays have for it.
     const bool is_part = taken == allocations.rend() || taken->bytes < memory.bytes || host_.storage_bytes(result) > allocated(memory.bytes);
-    if (memory.bytes > 0 && is_part)
-      throw_unsupported("{} returns a part of larger memory as result {}", record.name, i);
+    if (memory.bytes > 0 && is_part) throw_unsupported("{} returns a part of larger memory as result {}", record.name, i);
     const SharedBlock::Place* const place = recorded.stretch.block.find(buffer);
     const auto number = place ? block_number(tables_) : buffer;
     const auto range = std::ranges::find(recorded.stretch.accessed, number);

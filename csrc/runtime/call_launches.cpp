@@ -68,17 +68,14 @@ void Call::start(const LoadedKernel& kernel, const LaunchRecord& record) {
                 stream_of(record));
 }
 
-void* Call::stream_of(const LaunchRecord& record) const {
-  return record.stream < 0 ? nullptr : streams_[static_cast<size_t>(record.stream)];
-}
+void* Call::stream_of(const LaunchRecord& record) const { return record.stream < 0 ? nullptr : streams_[static_cast<size_t>(record.stream)]; }
 
 // Until the kernel for misaligned addresses is compiled, the one for aligned ones reads copies.
 void Call::launch_misaligned(const LaunchRecord& record, plan::Variant variant) {
   const LoadedKernel* kernel = kernels_.find(record.kernel, variant);
   if (kernel) return start(*kernel, record);
   const auto misaligned = [&](uint32_t i) { return !aligned16(args_[i]); };
-  if (!std::all_of(record.aligned_args.begin(), record.aligned_args.end(),
-                   [&](uint32_t i) { return !misaligned(i) || !record.written[i]; }))
+  if (!std::all_of(record.aligned_args.begin(), record.aligned_args.end(), [&](uint32_t i) { return !misaligned(i) || !record.written[i]; }))
     return start(kernels_.get(record.kernel, variant), record);
   std::vector<Owner> copies;
   for (const uint32_t i : record.aligned_args) {

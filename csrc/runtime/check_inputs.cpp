@@ -13,8 +13,7 @@ namespace {
 std::string input_name(const plan::Plan& plan, size_t index) {
   const plan::Input& input = plan.inputs[index];
   if (!input.source.empty()) return fmt::format("input {} ({})", index, input.source);
-  if (input.kind == plan::Input::Kind::Tensor)
-    return fmt::format("input {} ({})", index, plan.buffers[input.buffer].name);
+  if (input.kind == plan::Input::Kind::Tensor) return fmt::format("input {} ({})", index, plan.buffers[input.buffer].name);
   return fmt::format("input {}", index);
 }
 
@@ -45,16 +44,13 @@ std::string declared_text(const std::vector<sym::Expr>& expressions, std::span<c
 void check_type(const plan::Plan& plan, size_t index, const TensorRef& tensor) {
   const plan::Buffer& buffer = plan.buffers[plan.inputs[index].buffer];
   if (tensor.dtype != buffer.dtype) {
-    throw_user_error("{}: expected dtype {}, found {}", input_name(plan, index), to_string(buffer.dtype),
-                     to_string(tensor.dtype));
+    throw_user_error("{}: expected dtype {}, found {}", input_name(plan, index), to_string(buffer.dtype), to_string(tensor.dtype));
   }
   if (tensor.device != buffer.device) {
-    throw_user_error("{}: expected a tensor on {}, found one on {}", input_name(plan, index), to_string(buffer.device),
-                     to_string(tensor.device));
+    throw_user_error("{}: expected a tensor on {}, found one on {}", input_name(plan, index), to_string(buffer.device), to_string(tensor.device));
   }
   if (tensor.rank != buffer.sizes.size()) {
-    throw_user_error("{}: expected {} dimensions, found {} (sizes {})", input_name(plan, index), buffer.sizes.size(),
-                     tensor.rank, list_text(tensor.sizes()));
+    throw_user_error("{}: expected {} dimensions, found {} (sizes {})", input_name(plan, index), buffer.sizes.size(), tensor.rank, list_text(tensor.sizes()));
   }
 }
 
@@ -79,8 +75,7 @@ int64_t bound_value(const SymbolBinding& binding, const Value& input) {
   return dim < binding.rank ? input.tensor.sizes_data[dim] : input.tensor.strides_data[dim - binding.rank];
 }
 
-void check_tensor(const plan::Plan& plan, const Tables& tables, size_t index, const TensorRef& tensor,
-                  std::span<const int64_t> values) {
+void check_tensor(const plan::Plan& plan, const Tables& tables, size_t index, const TensorRef& tensor, std::span<const int64_t> values) {
   const auto buffer_index = static_cast<size_t>(tables.input_buffers[index]);
   const Geometry geometry = tables.buffers[buffer_index].geometry;
   const Slot* slots = tables.dims.data() + geometry.first;
@@ -96,14 +91,12 @@ void check_tensor(const plan::Plan& plan, const Tables& tables, size_t index, co
   std::vector<int64_t> declared;
   for (uint32_t d = 0; d < geometry.rank; ++d) declared.push_back(values[slots[d + (same_sizes ? geometry.rank : 0)]]);
   if (!same_sizes) {
-    throw_user_error("{}: expected sizes {}, found {}", input_name(plan, index), declared_text(buffer.sizes, declared),
-                     list_text(tensor.sizes()));
+    throw_user_error("{}: expected sizes {}, found {}", input_name(plan, index), declared_text(buffer.sizes, declared), list_text(tensor.sizes()));
   }
   throw_user_error(
       "{}: expected strides {}, found {} (sizes {}); pass a tensor laid out as the one the graph was compiled for, or "
       "compile it again for this layout",
-      input_name(plan, index), declared_text(buffer.strides, declared), list_text(tensor.strides()),
-      list_text(tensor.sizes()));
+      input_name(plan, index), declared_text(buffer.strides, declared), list_text(tensor.strides()), list_text(tensor.sizes()));
 }
 
 }  // namespace
@@ -129,28 +122,25 @@ void check_ranks_and_types(const plan::Plan& plan, const std::vector<Value>& inp
   }
 }
 
-void check_symbols(const plan::Plan& plan, const Tables& tables, const std::vector<Value>& inputs,
-                   std::span<const int64_t> values) {
+void check_symbols(const plan::Plan& plan, const Tables& tables, const std::vector<Value>& inputs, std::span<const int64_t> values) {
   for (const SymbolBinding& binding : tables.bindings) {
     const std::string& symbol = tables.program.symbols()[binding.slot];
     const int64_t value = bound_value(binding, inputs[binding.input]);
     if (value != values[binding.slot]) {
-      throw_user_error("{} is {}, but {} is {} elsewhere in this call: they must be equal", place_text(plan, binding),
-                       value, symbol, values[binding.slot]);
+      throw_user_error("{} is {}, but {} is {} elsewhere in this call: they must be equal", place_text(plan, binding), value, symbol, values[binding.slot]);
     }
     if (value < binding.range.low || value > binding.range.high) {
-      throw_user_error("{} is {}, but the graph was compiled for {}; compile it again for this size",
-                       place_text(plan, binding), value, range_text(symbol, binding.range));
+      throw_user_error("{} is {}, but the graph was compiled for {}; compile it again for this size", place_text(plan, binding), value,
+                       range_text(symbol, binding.range));
     }
     if (binding.divisor > 1 && value % binding.divisor != 0) {
-      throw_user_error("{} is {}, but the graph was compiled for multiples of {}; compile it again for this size",
-                       place_text(plan, binding), value, binding.divisor);
+      throw_user_error("{} is {}, but the graph was compiled for multiples of {}; compile it again for this size", place_text(plan, binding), value,
+                       binding.divisor);
     }
   }
 }
 
-void check_geometry(const plan::Plan& plan, const Tables& tables, const std::vector<Value>& inputs,
-                    std::span<const int64_t> values) {
+void check_geometry(const plan::Plan& plan, const Tables& tables, const std::vector<Value>& inputs, std::span<const int64_t> values) {
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (plan.inputs[i].kind == plan::Input::Kind::Tensor) check_tensor(plan, tables, i, inputs[i].tensor, values);
   }

@@ -34,8 +34,7 @@ void set_around_wait(AroundWait around) { around_wait = around; }
 
 // The tasks of one run_all.
 struct CompilePool::Batch {
-  explicit Batch(std::vector<CompileTask> given)
-      : tasks(std::move(given)), errors(tasks.size()), unfinished(tasks.size()) {}
+  explicit Batch(std::vector<CompileTask> given) : tasks(std::move(given)), errors(tasks.size()), unfinished(tasks.size()) {}
   // All of them on the calling thread.
   void run_here(const InterruptCheck& interrupted) {
     std::vector<size_t> order(tasks.size());
@@ -84,9 +83,7 @@ struct CompilePool::State {
 
   // All with the mutex held.
   bool may_take_entry() const { return !queue.empty() && working < concurrent; }
-  bool may_take_later() const {
-    return queue.empty() && !later.empty() && running.size() < std::max<size_t>(concurrent - 1, 1);
-  }
+  bool may_take_later() const { return queue.empty() && !later.empty() && running.size() < std::max<size_t>(concurrent - 1, 1); }
   void start_threads();
   void work_loop();
   void run_entry(std::unique_lock<std::mutex>& lock);
@@ -142,7 +139,8 @@ void CompilePool::State::run_entry(std::unique_lock<std::mutex>& lock) {
   ++working;
   lock.unlock();
   Batch& batch = *entry.batch;
-  run_task(batch.tasks[entry.index], [this, &batch] { return batch.stopped || stopping; }, batch.errors[entry.index]);
+  run_task(
+      batch.tasks[entry.index], [this, &batch] { return batch.stopped || stopping; }, batch.errors[entry.index]);
   lock.lock();
   --working;
   ++done;
@@ -159,7 +157,8 @@ void CompilePool::State::run_next_later(std::unique_lock<std::mutex>& lock) {
   running.push_back(entry);
   lock.unlock();
   std::exception_ptr ignored;
-  run_task(next.task, [this, &entry] { return entry->stopped || stopping; }, ignored);
+  run_task(
+      next.task, [this, &entry] { return entry->stopped || stopping; }, ignored);
   lock.lock();
   running.erase(std::find(running.begin(), running.end(), entry));
   ++done;

@@ -4,14 +4,12 @@
 
 namespace cxxinductor::runtime {
 
-DeviceKernels::DeviceKernels(std::map<Device, std::shared_ptr<KernelProvider>> providers)
-    : providers_(std::move(providers)) {}
+DeviceKernels::DeviceKernels(std::map<Device, std::shared_ptr<KernelProvider>> providers) : providers_(std::move(providers)) {}
 
 void DeviceKernels::prepare(const plan::Plan& plan, const InterruptCheck& interrupted) {
   for (const plan::Kernel& kernel : plan.kernels) {
     const auto found = providers_.find(kernel.device);
-    CXXI_CHECK(found != providers_.end(), "kernel {} runs on {}, which has no provider of kernels", kernel.name,
-               to_string(kernel.device));
+    CXXI_CHECK(found != providers_.end(), "kernel {} runs on {}, which has no provider of kernels", kernel.name, to_string(kernel.device));
     by_kernel_.push_back(found->second.get());
   }
   for (const auto& [device, provider] : providers_) provider->prepare(plan, interrupted);
@@ -22,13 +20,9 @@ KernelProvider& DeviceKernels::provider_of(plan::KernelId kernel) const {
   return *by_kernel_[kernel.index()];
 }
 
-const LoadedKernel& DeviceKernels::get(plan::KernelId kernel, plan::Variant variant) {
-  return provider_of(kernel).get(kernel, variant);
-}
+const LoadedKernel& DeviceKernels::get(plan::KernelId kernel, plan::Variant variant) { return provider_of(kernel).get(kernel, variant); }
 
-const LoadedKernel* DeviceKernels::find(plan::KernelId kernel, plan::Variant variant) {
-  return provider_of(kernel).find(kernel, variant);
-}
+const LoadedKernel* DeviceKernels::find(plan::KernelId kernel, plan::Variant variant) { return provider_of(kernel).find(kernel, variant); }
 
 void DeviceKernels::raise_failed_checks() const {
   for (const auto& [device, provider] : providers_) provider->raise_failed_checks();

@@ -70,9 +70,7 @@ std::optional<Header> verified_header(std::string_view file, const std::string& 
   return header;
 }
 
-std::string entry_name(Hash key, const std::string& build_id) {
-  return fmt::format("{:016x}{:016x}-{:016x}", key.high, key.low, hash_text(build_id).low);
-}
+std::string entry_name(Hash key, const std::string& build_id) { return fmt::format("{:016x}{:016x}-{:016x}", key.high, key.low, hash_text(build_id).low); }
 
 constexpr int64_t kRenewAfter = 3600;  // seconds: the order of use need not be finer, and reads should not write
 
@@ -92,8 +90,7 @@ CacheCounters& cache_counters() {
   return counters;
 }
 
-DiskCache::DiskCache(std::string folder, std::string build_id, int64_t limit)
-    : build_id_(std::move(build_id)), limit_(limit) {
+DiskCache::DiskCache(std::string folder, std::string build_id, int64_t limit) : build_id_(std::move(build_id)), limit_(limit) {
   CacheFolder opened = open_cache_folder(folder);
   folder_ = std::move(opened.path);
   status_ = std::move(opened.refusal);
@@ -211,9 +208,7 @@ std::optional<DiskCache::Bytes> DiskCache::read(std::string_view key) {
   }
   struct stat info {};
   Header header;
-  if (::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode) || info.st_uid != ::geteuid() ||
-      (info.st_mode & (S_IWGRP | S_IWOTH)) != 0)
-    return drop(path);
+  if (::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode) || info.st_uid != ::geteuid() || (info.st_mode & (S_IWGRP | S_IWOTH)) != 0) return drop(path);
   if (!read_exactly(file.get(), &header, sizeof header)) return drop(path);
   if (!is_entry(header, build_id_, static_cast<uint64_t>(info.st_size) - sizeof header) || !has_key(header, key)) return drop(path);
   Bytes bytes(header.payload_size);
@@ -265,8 +260,7 @@ bool DiskCache::put(std::string_view key, std::string_view bytes) {
   const int reason = errno;
   ++failed_writes_;
   const ForkGuard guard(ForkLock::Leaf);
-  if (status_.empty())
-    status_ = fmt::format("cannot write to the cache folder '{}': {}", folder_, std::strerror(reason));
+  if (status_.empty()) status_ = fmt::format("cannot write to the cache folder '{}': {}", folder_, std::strerror(reason));
   return false;
 }
 

@@ -104,10 +104,10 @@ class DiskCache {
   std::string folder_;
   std::string build_id_;
   int64_t limit_;
-  std::string status_;                      // guarded by ForkLock::Leaf
-  std::set<std::string> used_;              // the same
+  std::string status_;                         // guarded by ForkLock::Leaf
+  std::set<std::string> used_;                 // the same
   std::shared_ptr<const RemoteStore> remote_;  // the same
-  std::atomic<int64_t> unseen_growth_ = 0;  // bytes written since the folder was looked at
+  std::atomic<int64_t> unseen_growth_ = 0;     // bytes written since the folder was looked at
   std::atomic<int64_t> hits_ = 0, misses_ = 0, dropped_ = 0, stored_ = 0, failed_writes_ = 0;
 };
 

@@ -46,8 +46,7 @@ void run_steps(const plan::Plan& plan, const size_t& step, std::string* written,
 
 class CallInParts final : public PartialCall {
  public:
-  CallInParts(const plan::Plan& plan, const Tables& tables, const KernelTable& kernels, Host& host, size_t scratch, size_t most_rank,
-              std::vector<Value> inputs)
+  CallInParts(const plan::Plan& plan, const Tables& tables, const KernelTable& kernels, Host& host, size_t scratch, size_t most_rank, std::vector<Value> inputs)
       : plan_(plan), call_(plan, tables, kernels, host, scratch, most_rank) {
     call_.bind(inputs, {.check_inputs = false});
     call_.find_streams();

@@ -64,10 +64,8 @@ class TableBuilder {
     add_outputs();
     add_releases();
     add_arenas();
-    for (uint32_t c = 0; c < condition_times_.size(); ++c)
-      tables_.moments.at(condition_times_[c]).conditions.push_back(c);
-    CXXI_CHECK(tables_.moments.size() == moments_ + 1, "{} steps define symbols, {} were found", moments_,
-               tables_.moments.size() - 1);
+    for (uint32_t c = 0; c < condition_times_.size(); ++c) tables_.moments.at(condition_times_[c]).conditions.push_back(c);
+    CXXI_CHECK(tables_.moments.size() == moments_ + 1, "{} steps define symbols, {} were found", moments_, tables_.moments.size() - 1);
     return std::move(tables_);
   }
 
@@ -119,18 +117,14 @@ class TableBuilder {
     for (const plan::SymbolSource& source : plan_.symbols) {
       CXXI_CHECK(source.input < plan_.inputs.size(), "symbol {} comes from input {}", source.symbol, source.input);
       const plan::Input& input = plan_.inputs[source.input];
-      SymbolBinding binding{
-          0, source.input, source.dim, 0, plan_.assumptions.range(source.symbol), plan_.assumptions.divisor(source.symbol)};
+      SymbolBinding binding{0, source.input, source.dim, 0, plan_.assumptions.range(source.symbol), plan_.assumptions.divisor(source.symbol)};
       binding.slot = static_cast<Slot>(std::find(names_.begin(), names_.end(), source.symbol) - names_.begin());
       if (source.dim >= 0) {
-        CXXI_CHECK(input.kind == plan::Input::Kind::Tensor, "symbol {} reads a size of an input that is no tensor",
-                   source.symbol);
+        CXXI_CHECK(input.kind == plan::Input::Kind::Tensor, "symbol {} reads a size of an input that is no tensor", source.symbol);
         binding.rank = static_cast<uint32_t>(plan_.buffers[input.buffer].sizes.size());
-        CXXI_CHECK(static_cast<uint32_t>(source.dim) < 2 * binding.rank, "symbol {}: dimension {} of rank {}",
-                   source.symbol, source.dim, binding.rank);
+        CXXI_CHECK(static_cast<uint32_t>(source.dim) < 2 * binding.rank, "symbol {}: dimension {} of rank {}", source.symbol, source.dim, binding.rank);
       } else {
-        CXXI_CHECK(input.kind == plan::Input::Kind::Symbol, "symbol {} is read from an input that is no integer",
-                   source.symbol);
+        CXXI_CHECK(input.kind == plan::Input::Kind::Symbol, "symbol {} is read from an input that is no integer", source.symbol);
       }
       tables_.bindings.push_back(binding);
     }
@@ -139,8 +133,7 @@ class TableBuilder {
   void use_buffer(plan::BufferId id) { last_use_[id.index()] = tables_.steps.size(); }
 
   void add_step(const plan::Allocate& step) {
-    CXXI_CHECK(plan_.buffers[step.buffer].kind == plan::Buffer::Kind::Standalone,
-               "buffer {} is allocated but not standalone", plan_.buffers[step.buffer].name);
+    CXXI_CHECK(plan_.buffers[step.buffer].kind == plan::Buffer::Kind::Standalone, "buffer {} is allocated but not standalone", plan_.buffers[step.buffer].name);
     tables_.steps.push_back({StepRecord::Kind::Allocate, step.buffer.index()});
   }
   void add_step(const plan::Free& step) { tables_.steps.push_back({StepRecord::Kind::Free, step.buffer.index()}); }
@@ -161,8 +154,7 @@ class TableBuilder {
   }
 
   void add_step(const plan::GroupedLaunch& step) {
-    const GroupedLaunchRecord group{static_cast<uint32_t>(tables_.launches.size()),
-                                    static_cast<uint32_t>(step.launches.size())};
+    const GroupedLaunchRecord group{static_cast<uint32_t>(tables_.launches.size()), static_cast<uint32_t>(step.launches.size())};
     size_t args = 0, symbols = 0;
     for (const plan::Launch& launch : step.launches) {
       const LaunchRecord& record = tables_.launches[add_launch(launch)];
@@ -200,18 +192,16 @@ class TableBuilder {
   uint32_t add_moment(std::span<const Definition> definitions) {
     MomentRecord& moment = tables_.moments.emplace_back();
     for (const Definition& definition : definitions)
-      moment.definitions.push_back({slot(sym::Expr::symbol(definition.symbol)), definition.result, definition.dim,
-                                    plan_.assumptions.range(definition.symbol),
+      moment.definitions.push_back({slot(sym::Expr::symbol(definition.symbol)), definition.result, definition.dim, plan_.assumptions.range(definition.symbol),
                                     plan_.assumptions.divisor(definition.symbol)});
     return static_cast<uint32_t>(tables_.moments.size() - 1);
   }
 
   uint32_t add_launch(const plan::Launch& step) {
     const plan::Kernel& kernel = plan_.kernels[step.kernel];
-    CXXI_CHECK(step.args.size() == kernel.params.size(), "kernel {} takes {} buffers, the launch has {}", kernel.name,
-               kernel.params.size(), step.args.size());
-    CXXI_CHECK(step.symbol_args.size() == kernel.symbols.size(), "kernel {} takes {} symbols, the launch has {}",
-               kernel.name, kernel.symbols.size(), step.symbol_args.size());
+    CXXI_CHECK(step.args.size() == kernel.params.size(), "kernel {} takes {} buffers, the launch has {}", kernel.name, kernel.params.size(), step.args.size());
+    CXXI_CHECK(step.symbol_args.size() == kernel.symbols.size(), "kernel {} takes {} symbols, the launch has {}", kernel.name, kernel.symbols.size(),
+               step.symbol_args.size());
     LaunchRecord record;
     record.kernel = step.kernel.index();
     record.stream = stream_of(kernel.device);
@@ -254,8 +244,7 @@ class TableBuilder {
     record.dtype = view.dtype;
     record.geometry = geometry(view.sizes, view.strides);
     record.offset = slot(view.offset);
-    record.whole = view.offset.is_constant(0) && view.dtype == buffer.dtype && view.sizes == buffer.sizes &&
-                  view.strides == buffer.strides;
+    record.whole = view.offset.is_constant(0) && view.dtype == buffer.dtype && view.sizes == buffer.sizes && view.strides == buffer.strides;
     use_buffer(view.buffer);
     return record;
   }
@@ -370,8 +359,7 @@ class TableBuilder {
         ArenaRecord arena{plan_.arenas[number].device, slot(plan_.arenas[number].bytes), {}};
         for (size_t b = 0; b < plan_.buffers.size(); ++b) {
           const plan::Buffer& buffer = plan_.buffers[plan::BufferId(b)];
-          if (buffer.kind == plan::Buffer::Kind::Arena && buffer.arena == number)
-            arena.buffers.push_back(static_cast<uint32_t>(b));
+          if (buffer.kind == plan::Buffer::Kind::Arena && buffer.arena == number) arena.buffers.push_back(static_cast<uint32_t>(b));
         }
         tables_.arenas.push_back(std::move(arena));
       }
@@ -398,9 +386,7 @@ std::string step_name(const plan::Plan& plan, const plan::Step& step) {
     std::string operator()(const plan::Free& s) const { return "free " + plan.buffers[s.buffer].name; }
     std::string operator()(const plan::Reuse& s) const { return "reuse " + plan.buffers[s.from].name; }
     std::string operator()(const plan::Launch& s) const { return "launch " + plan.kernels[s.kernel].name; }
-    std::string operator()(const plan::GroupedLaunch& s) const {
-      return "grouped launch " + plan.kernels[s.launches[0].kernel].name;
-    }
+    std::string operator()(const plan::GroupedLaunch& s) const { return "grouped launch " + plan.kernels[s.launches[0].kernel].name; }
     std::string operator()(const plan::CallExtern& s) const { return "extern " + s.callee; }
     std::string operator()(const plan::ReadScalar& s) const { return "read of " + s.symbol; }
     std::string operator()(const plan::Assert&) const { return "assert"; }
@@ -440,19 +426,16 @@ void reject_definition(const std::string& symbol, const DefinitionRecord& defini
   throw FailedAssertion(fmt::format("Runtime assertion failed for expression {}: {} is {}", expected, symbol, value));
 }
 
-void reject_result(const ExternRecord& record, size_t index, const TensorRef& result, const BufferRecord& declared,
-                   std::span<const int64_t> sizes, bool is_data) {
+void reject_result(const ExternRecord& record, size_t index, const TensorRef& result, const BufferRecord& declared, std::span<const int64_t> sizes,
+                   bool is_data) {
   if (result.owner && !std::ranges::equal(result.sizes(), sizes) && is_data)
-    throw FailedAssertion(fmt::format("Runtime assertion failed: {} returned sizes {}, expected {}", record.name,
-                                      text_of(result.sizes()), text_of(sizes)));
-  throw_internal("{} returned result {} as {} {} on {}, the plan expects {} {} on {}", record.name, index,
-                 result.owner ? to_string(result.dtype) : "undefined", text_of(result.sizes()), to_string(result.device),
-                 to_string(declared.dtype), text_of(sizes), to_string(declared.device));
+    throw FailedAssertion(fmt::format("Runtime assertion failed: {} returned sizes {}, expected {}", record.name, text_of(result.sizes()), text_of(sizes)));
+  throw_internal("{} returned result {} as {} {} on {}, the plan expects {} {} on {}", record.name, index, result.owner ? to_string(result.dtype) : "undefined",
+                 text_of(result.sizes()), to_string(result.device), to_string(declared.dtype), text_of(sizes), to_string(declared.device));
 }
 
 void reject_strides(const ExternRecord& record, size_t index, const TensorRef& result, std::span<const int64_t> strides) {
-  throw_internal("{} returned result {}, an alias, with strides {}; the plan expects {}", record.name, index,
-                 text_of(result.strides()), text_of(strides));
+  throw_internal("{} returned result {}, an alias, with strides {}; the plan expects {}", record.name, index, text_of(result.strides()), text_of(strides));
 }
 
 Tables build_tables(const plan::Plan& plan, Host& host) { return TableBuilder(plan, host).build(); }
@@ -470,8 +453,7 @@ std::string written_inputs(const plan::Plan& plan, size_t step) {
 
 std::string describe_failed_step(const plan::Plan& plan, size_t step) {
   const std::string names = written_inputs(plan, step);
-  std::string text =
-      fmt::format(" (at step {} of {}: {}", step + 1, plan.steps.size(), step_name(plan, plan.steps[step]));
+  std::string text = fmt::format(" (at step {} of {}: {}", step + 1, plan.steps.size(), step_name(plan, plan.steps[step]));
   if (!names.empty()) text += "; these inputs may already have been written: " + names;
   return text + ")";
 }

@@ -30,8 +30,7 @@ struct DefinitionRecord {
 // the inputs, which SymbolBindings give.
 struct MomentRecord {
   std::vector<DefinitionRecord> definitions;
-  std::vector<uint32_t>
-      conditions;  // in Tables::conditions: what is asked once these symbols are known, and not before
+  std::vector<uint32_t> conditions;  // in Tables::conditions: what is asked once these symbols are known, and not before
 };
 
 struct SymbolBinding {
@@ -176,7 +175,7 @@ struct Tables {
   std::vector<ReadRecord> reads;
   std::vector<AssertRecord> assertions;
   std::vector<OutputRecord> outputs;
-  std::vector<ArenaRecord> arenas;      // in the order of their first uses
+  std::vector<ArenaRecord> arenas;     // in the order of their first uses
   std::vector<Device> stream_devices;  // GPUs that kernels and library calls run on
   // Largest needs of one step, for the call's scratch memory.
   size_t most_args = 0, most_symbols = 0, most_launches = 0, most_operands = 0, most_results = 0, most_dims = 0;
@@ -188,18 +187,16 @@ Tables build_tables(const plan::Plan& plan, Host& host);
 // UserError naming the input, what was expected and what was found. Runs before the symbols are bound.
 void check_ranks_and_types(const plan::Plan& plan, const std::vector<Value>& inputs);
 // Ranges of symbols, and that every place that gives a symbol agrees; needs the symbols in the workspace.
-void check_symbols(const plan::Plan& plan, const Tables& tables, const std::vector<Value>& inputs,
-                   std::span<const int64_t> values);
+void check_symbols(const plan::Plan& plan, const Tables& tables, const std::vector<Value>& inputs, std::span<const int64_t> values);
 // Sizes and strides, once the workspace holds all values.
-void check_geometry(const plan::Plan& plan, const Tables& tables, const std::vector<Value>& inputs,
-                    std::span<const int64_t> values);
+void check_geometry(const plan::Plan& plan, const Tables& tables, const std::vector<Value>& inputs, std::span<const int64_t> values);
 
 // Why a value that a step found for a symbol cannot be: it is outside what the plan was made for.
 [[noreturn]] void reject_definition(const std::string& symbol, const DefinitionRecord& definition, int64_t value);
 
 // What an extern returned is not what the plan expects. is_data: the sizes expected are, so that the program may be at fault.
-[[noreturn]] void reject_result(const ExternRecord& record, size_t index, const TensorRef& result, const BufferRecord& declared,
-                                std::span<const int64_t> sizes, bool is_data);
+[[noreturn]] void reject_result(const ExternRecord& record, size_t index, const TensorRef& result, const BufferRecord& declared, std::span<const int64_t> sizes,
+                                bool is_data);
 // Likewise for a result that has to be an alias.
 [[noreturn]] void reject_strides(const ExternRecord& record, size_t index, const TensorRef& result, std::span<const int64_t> strides);
 

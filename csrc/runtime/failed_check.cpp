@@ -11,8 +11,8 @@ bool wraps(const loops::Region& region, const loops::Check& check) {
   if (!where || where->op != ScalarOp::Where) return false;
   const auto* negative = region.body[where->operands[0]].as<loops::Apply>();
   const auto* sum = region.body[where->operands[1]].as<loops::Apply>();
-  return negative && negative->op == ScalarOp::Lt && negative->operands[0] == where->operands[2] && sum &&
-         sum->op == ScalarOp::Add && std::ranges::find(sum->operands, where->operands[2]) != sum->operands.end();
+  return negative && negative->op == ScalarOp::Lt && negative->operands[0] == where->operands[2] && sum && sum->op == ScalarOp::Add &&
+         std::ranges::find(sum->operands, where->operands[2]) != sum->operands.end();
 }
 
 }  // namespace
@@ -38,9 +38,7 @@ std::string describe_failed_check(const CheckTexts& texts, int64_t check, int64_
   const auto found = texts.find(check);
   CXXI_CHECK(found != texts.end(), "a kernel reported check {}, which it does not hold", check);
   const auto& [what, place, wraps] = found->second;
-  if (wraps)
-    return fmt::format("{}: index {} is out of bounds, expected {} <= index < {} ({})", what, index < 0 ? index - bound : index,
-                       -bound, bound, place);
+  if (wraps) return fmt::format("{}: index {} is out of bounds, expected {} <= index < {} ({})", what, index < 0 ? index - bound : index, -bound, bound, place);
   return fmt::format("{}: index {} is out of bounds, expected 0 <= index < {} ({})", what, index, bound, place);
 }
 

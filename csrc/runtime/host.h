@@ -31,8 +31,7 @@ class Owner {
   Owner(const Owner& other) : object_(other.object_), operations_(other.operations_) {
     if (object_) operations_->retain(object_);
   }
-  Owner(Owner&& other) noexcept
-      : object_(std::exchange(other.object_, nullptr)), operations_(std::exchange(other.operations_, nullptr)) {}
+  Owner(Owner&& other) noexcept : object_(std::exchange(other.object_, nullptr)), operations_(std::exchange(other.operations_, nullptr)) {}
   Owner& operator=(Owner other) noexcept {
     std::swap(object_, other.object_);
     std::swap(operations_, other.operations_);
@@ -110,8 +109,7 @@ class ExternCallee {
   // Operand references of the call's arguments refer to `operands`. planned_out calls write into `destinations` and leave `results`
   // alone; others put one tensor in each entry of `results` (fresh, or an alias where the schema says so), with the
   // strides that the op chose; an entry that the op leaves undefined stays without owner.
-  virtual void call(Host& host, std::span<const Operand> operands, std::span<const TensorView> destinations,
-                    std::span<TensorRef> results) const = 0;
+  virtual void call(Host& host, std::span<const Operand> operands, std::span<const TensorView> destinations, std::span<TensorRef> results) const = 0;
   // Whether the work that a call queues depends on nothing but its operands' sizes, dtypes and addresses, so that it may be recorded
   // and replayed. A call that then cannot be recorded throws.
   virtual bool recordable() const { return false; }
@@ -140,15 +138,12 @@ class Host {
   // Uninitialised memory, aligned to 64 bytes or more, whose release is ordered after the work queued so far; bytes may
   // be 0. Throws when out of memory.
   virtual Owner allocate(Device device, int64_t bytes, void** data) = 0;
-  virtual TensorRef empty_strided(DType dtype, Device device, std::span<const int64_t> sizes,
-                                  std::span<const int64_t> strides) = 0;
+  virtual TensorRef empty_strided(DType dtype, Device device, std::span<const int64_t> sizes, std::span<const int64_t> strides) = 0;
   // A new tensor on the memory of base; data: address of its element 0, inside that memory.
-  virtual TensorRef alias(const TensorRef& base, void* data, DType dtype, std::span<const int64_t> sizes,
-                          std::span<const int64_t> strides) = 0;
+  virtual TensorRef alias(const TensorRef& base, void* data, DType dtype, std::span<const int64_t> sizes, std::span<const int64_t> strides) = 0;
   // Gives `tensor` this geometry at the same address. True if it is the only owner of its memory and the memory is no larger
   // than the geometry needs: it may be written.
-  virtual bool reuse_storage(TensorRef& tensor, DType dtype, std::span<const int64_t> sizes,
-                         std::span<const int64_t> strides) = 0;
+  virtual bool reuse_storage(TensorRef& tensor, DType dtype, std::span<const int64_t> sizes, std::span<const int64_t> strides) = 0;
   // Of all tensors that a call holds: whether somebody else holds the tensor too, or another one on its memory. It may wait for an interpreter's
   // lock, and is called without locks of the runtime's.
   virtual std::vector<bool> held_by_others(std::span<const TensorRef* const> tensors) { return std::vector<bool>(tensors.size(), true); }

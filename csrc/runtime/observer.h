@@ -18,8 +18,7 @@ struct CallView {
   // Of plan.symbols, in order; then of those that steps have defined so far, in the order of the steps.
   const std::vector<std::string>& symbol_names;
   const std::vector<int64_t>& symbols;  // as many as are known
-  std::span<void* const>
-      addresses;  // element 0 of each plan buffer; null or stale for those that hold nothing at this step
+  std::span<void* const> addresses;     // element 0 of each plan buffer; null or stale for those that hold nothing at this step
   // The host's tensor of each plan buffer that has one now; others are without owner. A tensor of an extern's may be on another
   // device than its buffer says.
   std::span<const TensorRef> tensors;

@@ -67,10 +67,8 @@ int64_t span_of(std::span<const int64_t> sizes, std::span<const int64_t> strides
 
 class FunctionCallee : public ExternCallee {
  public:
-  FunctionCallee(const PlainHost::ExternFunction& function, const plan::CallExtern& call)
-      : function_(function), call_(call) {}
-  void call(Host& host, std::span<const Operand> operands, std::span<const TensorView> destinations,
-            std::span<TensorRef> results) const override {
+  FunctionCallee(const PlainHost::ExternFunction& function, const plan::CallExtern& call) : function_(function), call_(call) {}
+  void call(Host& host, std::span<const Operand> operands, std::span<const TensorView> destinations, std::span<TensorRef> results) const override {
     function_(static_cast<PlainHost&>(host), call_, operands, destinations, results);
   }
 
@@ -91,15 +89,13 @@ void multiply(const TensorView& to, const TensorView& a, const TensorView& c, co
       for (int64_t j = 0; j < n; ++j) {
         double sum = 0;
         for (int64_t l = 0; l < k; ++l) {
-          sum += left[static_cast<size_t>((b * m + i) * k + l)].as_real() *
-                 right[static_cast<size_t>((b * k + l) * n + j)].as_real();
+          sum += left[static_cast<size_t>((b * m + i) * k + l)].as_real() * right[static_cast<size_t>((b * k + l) * n + j)].as_real();
         }
         if (bias) {
           const size_t br = bias->sizes.size();
           const int64_t col = br >= 1 && bias->sizes[br - 1] != 1 ? j * bias->strides[br - 1] : 0;
           const int64_t row = br >= 2 && bias->sizes[br - 2] != 1 ? i * bias->strides[br - 2] : 0;
-          sum += read_element(bias->dtype, static_cast<std::byte*>(bias->data) + (row + col) * byte_size(bias->dtype))
-                     .as_real();
+          sum += read_element(bias->dtype, static_cast<std::byte*>(bias->data) + (row + col) * byte_size(bias->dtype)).as_real();
         }
         out.push_back(Scalar::from_real(to.dtype, sum));
       }
@@ -108,8 +104,8 @@ void multiply(const TensorView& to, const TensorView& a, const TensorView& c, co
   write_elements(to, out);
 }
 
-void call_matmul(PlainHost& host, const plan::CallExtern& call, std::span<const Operand> operands,
-                 std::span<const TensorView> destinations, std::span<TensorRef> results) {
+void call_matmul(PlainHost& host, const plan::CallExtern& call, std::span<const Operand> operands, std::span<const TensorView> destinations,
+                 std::span<TensorRef> results) {
   const auto operand = [&](ArgRole role) {
     const OperandRef* ref = find_operand_ref(call, role);
     return ref ? &operands[ref->operand].tensor : nullptr;
@@ -141,41 +137,35 @@ std::vector<int64_t> contiguous_strides(std::span<const int64_t> sizes) {
   return strides;
 }
 
-TensorView view_of(const TensorRef& tensor) {
-  return {tensor.data, tensor.dtype, tensor.device, tensor.sizes(), tensor.strides(), &tensor, true};
-}
+TensorView view_of(const TensorRef& tensor) { return {tensor.data, tensor.dtype, tensor.device, tensor.sizes(), tensor.strides(), &tensor, true}; }
 
 std::vector<Scalar> read_elements(const TensorView& view) {
   std::vector<Scalar> elements;
-  for_each_offset(view.sizes, view.strides, [&](int64_t offset) {
-    elements.push_back(read_element(view.dtype, static_cast<std::byte*>(view.data) + offset * byte_size(view.dtype)));
-  });
+  for_each_offset(view.sizes, view.strides,
+                  [&](int64_t offset) { elements.push_back(read_element(view.dtype, static_cast<std::byte*>(view.data) + offset * byte_size(view.dtype))); });
   return elements;
 }
 
 void write_elements(const TensorView& view, std::span<const Scalar> elements) {
   size_t next = 0;
-  for_each_offset(view.sizes, view.strides, [&](int64_t offset) {
-    write_element(elements[next++], static_cast<std::byte*>(view.data) + offset * byte_size(view.dtype));
-  });
+  for_each_offset(view.sizes, view.strides,
+                  [&](int64_t offset) { write_element(elements[next++], static_cast<std::byte*>(view.data) + offset * byte_size(view.dtype)); });
 }
 
-const OwnerOperations PlainHost::kStorageOperations = {
-    [](void* object) { static_cast<Storage*>(object)->references.fetch_add(1, std::memory_order_relaxed); },
-    [](void* object) {
-      auto* storage = static_cast<Storage*>(object);
-      if (storage->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-      delete_storage(storage);
-    }};
+const OwnerOperations PlainHost::kStorageOperations = {[](void* object) { static_cast<Storage*>(object)->references.fetch_add(1, std::memory_order_relaxed); },
+                                                       [](void* object) {
+                                                         auto* storage = static_cast<Storage*>(object);
+                                                         if (storage->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+                                                         delete_storage(storage);
+                                                       }};
 
-const OwnerOperations PlainHost::kTensorOperations = {
-    [](void* object) { static_cast<Tensor*>(object)->references.fetch_add(1, std::memory_order_relaxed); },
-    [](void* object) {
-      auto* tensor = static_cast<Tensor*>(object);
-      if (tensor->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-      kStorageOperations.release(tensor->storage);
-      delete tensor;
-    }};
+const OwnerOperations PlainHost::kTensorOperations = {[](void* object) { static_cast<Tensor*>(object)->references.fetch_add(1, std::memory_order_relaxed); },
+                                                      [](void* object) {
+                                                        auto* tensor = static_cast<Tensor*>(object);
+                                                        if (tensor->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+                                                        kStorageOperations.release(tensor->storage);
+                                                        delete tensor;
+                                                      }};
 
 PlainHost::PlainHost(int threads, ExternFunction externs)
     : threads_(std::max(1, threads)), externs_(externs ? std::move(externs) : ExternFunction(call_matmul)) {}
@@ -206,8 +196,7 @@ PlainHost::Storage* PlainHost::new_storage(Device device, int64_t bytes) {
 void PlainHost::delete_storage(Storage* storage) {
   if (storage->mapped_bytes > 0) {
     const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
-    ::munmap(reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(storage->memory) / page * page),
-             storage->mapped_bytes);
+    ::munmap(reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(storage->memory) / page * page), storage->mapped_bytes);
   } else {
     std::free(storage->memory);
   }
@@ -215,8 +204,7 @@ void PlainHost::delete_storage(Storage* storage) {
   delete storage;
 }
 
-TensorRef PlainHost::new_tensor(Storage* storage, void* data, DType dtype, std::span<const int64_t> sizes,
-                                std::span<const int64_t> strides) {
+TensorRef PlainHost::new_tensor(Storage* storage, void* data, DType dtype, std::span<const int64_t> sizes, std::span<const int64_t> strides) {
   auto* tensor = new Tensor;
   tensor->storage = storage;
   tensor->sizes.assign(sizes.begin(), sizes.end());
@@ -237,21 +225,18 @@ Owner PlainHost::allocate(Device device, int64_t bytes, void** data) {
   return Owner(storage, &kStorageOperations);
 }
 
-TensorRef PlainHost::empty_strided(DType dtype, Device device, std::span<const int64_t> sizes,
-                                   std::span<const int64_t> strides) {
+TensorRef PlainHost::empty_strided(DType dtype, Device device, std::span<const int64_t> sizes, std::span<const int64_t> strides) {
   Storage* storage = new_storage(device, span_of(sizes, strides) * byte_size(dtype));
   return new_tensor(storage, storage->memory, dtype, sizes, strides);
 }
 
-TensorRef PlainHost::alias(const TensorRef& base, void* data, DType dtype, std::span<const int64_t> sizes,
-                           std::span<const int64_t> strides) {
+TensorRef PlainHost::alias(const TensorRef& base, void* data, DType dtype, std::span<const int64_t> sizes, std::span<const int64_t> strides) {
   Storage* storage = static_cast<Tensor*>(base.owner.get())->storage;
   kStorageOperations.retain(storage);
   return new_tensor(storage, data, dtype, sizes, strides);
 }
 
-bool PlainHost::reuse_storage(TensorRef& tensor, DType dtype, std::span<const int64_t> sizes,
-                          std::span<const int64_t> strides) {
+bool PlainHost::reuse_storage(TensorRef& tensor, DType dtype, std::span<const int64_t> sizes, std::span<const int64_t> strides) {
   Storage* storage = static_cast<Tensor*>(tensor.owner.get())->storage;
   kStorageOperations.retain(storage);
   tensor = new_tensor(storage, tensor.data, dtype, sizes, strides);
@@ -269,13 +254,9 @@ void PlainHost::copy_strided(const TensorView& to, const TensorView& from) {
   });
 }
 
-int64_t PlainHost::read_integer(const TensorView& from) {
-  return cast(read_elements(from).at(0), DType::I64).integer();
-}
+int64_t PlainHost::read_integer(const TensorView& from) { return cast(read_elements(from).at(0), DType::I64).integer(); }
 
-std::unique_ptr<ExternCallee> PlainHost::resolve_extern(const plan::CallExtern& call) {
-  return std::make_unique<FunctionCallee>(externs_, call);
-}
+std::unique_ptr<ExternCallee> PlainHost::resolve_extern(const plan::CallExtern& call) { return std::make_unique<FunctionCallee>(externs_, call); }
 
 void PlainHost::parallel_for(int64_t count, int64_t grain, const std::function<void(int64_t, int64_t)>& body) {
   const int64_t parts = std::clamp<int64_t>(count / std::max<int64_t>(grain, 1), 1, threads_);

@@ -15,18 +15,15 @@ namespace cxxinductor::runtime {
 
 class PlainHost : public Host {
  public:
-  using ExternFunction = std::function<void(PlainHost&, const plan::CallExtern&, std::span<const Operand>,
-                                            std::span<const TensorView> destinations, std::span<TensorRef> results)>;
+  using ExternFunction = std::function<void(PlainHost&, const plan::CallExtern&, std::span<const Operand>, std::span<const TensorView> destinations,
+                                            std::span<TensorRef> results)>;
   // externs: by default naive mm, addmm and bmm.
   explicit PlainHost(int threads = 1, ExternFunction externs = {});
 
   Owner allocate(Device device, int64_t bytes, void** data) override;
-  TensorRef empty_strided(DType dtype, Device device, std::span<const int64_t> sizes,
-                          std::span<const int64_t> strides) override;
-  TensorRef alias(const TensorRef& base, void* data, DType dtype, std::span<const int64_t> sizes,
-                  std::span<const int64_t> strides) override;
-  bool reuse_storage(TensorRef& tensor, DType dtype, std::span<const int64_t> sizes,
-                 std::span<const int64_t> strides) override;
+  TensorRef empty_strided(DType dtype, Device device, std::span<const int64_t> sizes, std::span<const int64_t> strides) override;
+  TensorRef alias(const TensorRef& base, void* data, DType dtype, std::span<const int64_t> sizes, std::span<const int64_t> strides) override;
+  bool reuse_storage(TensorRef& tensor, DType dtype, std::span<const int64_t> sizes, std::span<const int64_t> strides) override;
   void copy_strided(const TensorView& to, const TensorView& from) override;
   int64_t read_integer(const TensorView& from) override;
   void* current_stream(Device) override { return nullptr; }
@@ -48,8 +45,7 @@ class PlainHost : public Host {
   static const OwnerOperations kStorageOperations, kTensorOperations;
   Storage* new_storage(Device device, int64_t bytes);
   static void delete_storage(Storage* storage);
-  static TensorRef new_tensor(Storage* storage, void* data, DType dtype, std::span<const int64_t> sizes,
-                              std::span<const int64_t> strides);
+  static TensorRef new_tensor(Storage* storage, void* data, DType dtype, std::span<const int64_t> sizes, std::span<const int64_t> strides);
 
   int threads_;
   ExternFunction externs_;

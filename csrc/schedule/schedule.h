@@ -26,12 +26,11 @@ struct FusionCount {
 // result that reads what another stores, why they are apart.
 // late_inputs: positions of inputs that the caller has later than the others (PipelineInputs, driver/stages.h); no region that does not need them is
 // merged with one that does.
-loops::Program fuse(loops::Program program, const Targets& targets, const Options& options,
-                    std::vector<plan::MissedFusion>* missed_fusions, LiveRangeLimit limit = {},
-                    const std::vector<uint32_t>& late_inputs = {}, FusionCount* count = nullptr);
+loops::Program fuse(loops::Program program, const Targets& targets, const Options& options, std::vector<plan::MissedFusion>* missed_fusions,
+                    LiveRangeLimit limit = {}, const std::vector<uint32_t>& late_inputs = {}, FusionCount* count = nullptr);
 
 struct SelectedKernels {
-  plan::Plan plan;  // complete, but every buffer is allocated by itself, and none takes over the memory of another
+  plan::Plan plan;                                 // complete, but every buffer is allocated by itself, and none takes over the memory of another
   std::map<std::string, size_t> region_times;      // by name of a region: which of the steps that compute runs it
   std::vector<plan::MissedFusion> missed_fusions;  // by names of regions, those of concatenations that stay copies included
 };

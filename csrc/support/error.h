@@ -7,9 +7,9 @@
 // The library never prints and never aborts: it throws one of these, and the bridge decides what the user sees.
 #pragma once
 
+#include <cxxinductor/error.h>
 #include <fmt/format.h>
 
-#include <cxxinductor/error.h>
 #include <string>
 #include <utility>
 
@@ -59,12 +59,10 @@ template <class... Args>
 }  // namespace cxxinductor
 
 // An invariant of this library: CXXI_CHECK(rank == 2, "mm needs rank 2, found {}", rank);
-#define CXXI_CHECK(condition, ...)                                                             \
-  do {                                                                                         \
-    if (!(condition)) [[unlikely]]                                                             \
-      throw ::cxxinductor::InternalError(                                                      \
-          ::fmt::format("{}:{}: check failed: {}: ", __FILE_NAME__, __LINE__, #condition) +    \
-          ::fmt::format(__VA_ARGS__));                                                         \
+#define CXXI_CHECK(condition, ...)                                                                                                                      \
+  do {                                                                                                                                                  \
+    if (!(condition)) [[unlikely]]                                                                                                                      \
+      throw ::cxxinductor::InternalError(::fmt::format("{}:{}: check failed: {}: ", __FILE_NAME__, __LINE__, #condition) + ::fmt::format(__VA_ARGS__)); \
   } while (false)
 
 #ifndef __FILE_NAME__

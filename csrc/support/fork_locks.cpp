@@ -31,8 +31,7 @@ struct ForkHandlers {
 };
 
 namespace {
-[[maybe_unused]] const int registered =
-    ::pthread_atfork(&ForkHandlers::before, &ForkHandlers::in_parent, &ForkHandlers::in_child);
+[[maybe_unused]] const int registered = ::pthread_atfork(&ForkHandlers::before, &ForkHandlers::in_parent, &ForkHandlers::in_child);
 }  // namespace
 
 ForkGuard::ForkGuard(ForkLock lock) : lock_(static_cast<uint8_t>(lock)), held_before_(held) {

@@ -66,8 +66,10 @@ std::string with_context(const std::vector<Line>& lines, size_t context) {
   }
   std::string text;
   for (size_t i = 0; i < lines.size(); ++i) {
-    if (shown[i]) text += std::string{lines[i].mark, ' '} + std::string(lines[i].text) + "\n";
-    else if (i == 0 || shown[i - 1]) text += "...\n";
+    if (shown[i])
+      text += std::string{lines[i].mark, ' '} + std::string(lines[i].text) + "\n";
+    else if (i == 0 || shown[i - 1])
+      text += "...\n";
   }
   return text;
 }

@@ -31,7 +31,8 @@ constexpr std::string_view several = ", ...";  // ends OptionInfo::accepts where
 
 // Variables that are not options.
 constexpr std::array variable_rows{
-    VariableInfo{"CXXINDUCTOR_JIT", "1: PyTorch's TorchScript executor compiles modules that it runs, in a program that only loads the library; read when the library is loaded"},
+    VariableInfo{"CXXINDUCTOR_JIT",
+                 "1: PyTorch's TorchScript executor compiles modules that it runs, in a program that only loads the library; read when the library is loaded"},
     VariableInfo{"CXXINDUCTOR_BUILD_DIR", "folder of a build that `setup.py` takes instead of making one"},
     VariableInfo{"CXXINDUCTOR_BUILD_TYPE", "CMake's build type for `setup.py`; default Release"},
     VariableInfo{"CXXINDUCTOR_BLESS", "1: tests of golden files write what they find as what they expect"},
@@ -59,7 +60,9 @@ constexpr std::array item_forms{
     ItemForm{"KEY", is_public_key, "Ed25519 public keys of 64 hexadecimal digits each"},
 };
 
-bool stands_for_names(std::string_view word) { return std::ranges::any_of(word, [](char c) { return c >= 'A' && c <= 'Z'; }); }
+bool stands_for_names(std::string_view word) {
+  return std::ranges::any_of(word, [](char c) { return c >= 'A' && c <= 'Z'; });
+}
 
 const OptionInfo& row_of(std::string_view option) { return *std::ranges::find(option_rows, option, &OptionInfo::name); }
 
@@ -108,9 +111,8 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 }
 
 [[noreturn]] void unknown(std::string_view what, std::string_view name, std::string (*name_of)(const OptionInfo&)) {
-  const auto nearest = std::min_element(option_rows.begin(), option_rows.end(), [&](const auto& a, const auto& b) {
-    return edit_distance(name, name_of(a)) < edit_distance(name, name_of(b));
-  });
+  const auto nearest = std::min_element(option_rows.begin(), option_rows.end(),
+                                        [&](const auto& a, const auto& b) { return edit_distance(name, name_of(a)) < edit_distance(name, name_of(b)); });
   std::string known;
   for (const OptionInfo& row : option_rows) known += fmt::format("{}{}", known.empty() ? "" : ", ", name_of(row));
   throw_user_error("unknown {} '{}'; did you mean '{}'? Known: {}", what, name, name_of(*nearest), known);
@@ -132,8 +134,7 @@ void reject_renamed(std::string_view name, std::string_view value) {
   while (!value.empty()) {
     const std::string_view item = take_item(value);
     for (const Renamed& row : renamed_rows)
-      if (row.option == name && row.old_name == item)
-        throw_user_error("option '{}': '{}' is now '{}'", name, item, row.new_name);
+      if (row.option == name && row.old_name == item) throw_user_error("option '{}': '{}' is now '{}'", name, item, row.new_name);
   }
 }
 
@@ -150,8 +151,7 @@ void assign(bool& target, std::string_view name, std::string_view value) {
 void assign(int64_t& target, std::string_view name, std::string_view value) {
   int64_t parsed = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), parsed);
-  if (error != std::errc() || end != value.data() + value.size())
-    throw_user_error("option '{}': expected an integer, found '{}'", name, value);
+  if (error != std::errc() || end != value.data() + value.size()) throw_user_error("option '{}': expected an integer, found '{}'", name, value);
   if (const auto range = range_of<int64_t>(name); range && (parsed < range->least || parsed > range->most))
     throw_user_error("option '{}': expected an integer from {} to {}, found '{}'", name, range->least, range->most, value);
   target = parsed;
@@ -182,7 +182,8 @@ void assign(std::string& target, std::string_view name, std::string_view value) 
   const auto form = std::ranges::find_if(item_forms, [&](const ItemForm& f) { return words.size() == 1 && words[0] == f.word; });
   const bool is_open = words.empty() || (words.size() == 1 && stands_for_names(words[0]));
   for (const std::string& item : items) {
-    if (form != std::end(item_forms) && !form->holds(item)) throw_user_error("option '{}': expected {}, separated by commas, found '{}'", name, form->expected, item);
+    if (form != std::end(item_forms) && !form->holds(item))
+      throw_user_error("option '{}': expected {}, separated by commas, found '{}'", name, form->expected, item);
     if (is_open || is_accepted(words, item)) continue;
     std::string known;
     for (std::string_view word : words)

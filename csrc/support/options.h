@@ -38,10 +38,10 @@ std::vector<std::string_view> option_values(std::string_view option);  // the wo
 // UserError lists the known names for an unknown one, and what is expected for a bad value.
 void set_option(Options& options, std::string_view name, std::string_view value);
 std::string get_option(const Options& options, std::string_view name);  // as set_option reads it; of Options(): the default
-void check_options(const Options& options);  // those that a program filled in; UserError as from set_option
+void check_options(const Options& options);                             // those that a program filled in; UserError as from set_option
 // From the CXXINDUCTOR_* among the variables (name, value): empty ones leave the default, names of no option are errors.
 Options options_from_environment(const std::vector<std::pair<std::string, std::string>>& environment);
 std::vector<std::string> list_items(std::string_view list);  // of an option that is a list with commas: trimmed, none empty
-std::string to_string(const Options& options);  // canonical, for cache keys
+std::string to_string(const Options& options);               // canonical, for cache keys
 
 }  // namespace cxxinductor

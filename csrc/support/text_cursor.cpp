@@ -105,8 +105,7 @@ double TextCursor::real(std::string_view what) {
   if (end < text_.size() && (text_[end] == '-' || text_[end] == '+')) ++end;
   while (end < text_.size()) {
     const char c = text_[end];
-    const bool exponent_sign =
-        (c == '-' || c == '+') && end > 0 && std::string_view("eEpP").find(text_[end - 1]) != std::string_view::npos;
+    const bool exponent_sign = (c == '-' || c == '+') && end > 0 && std::string_view("eEpP").find(text_[end - 1]) != std::string_view::npos;
     if (!is_identifier(c) && !exponent_sign) break;
     ++end;
   }
@@ -117,8 +116,8 @@ double TextCursor::real(std::string_view what) {
   if (hexadecimal) token.remove_prefix(2);
   double value = 0;
   // Reads inf and nan too. Unlike strtod, it does not depend on the locale. The sign was read before.
-  const auto [parsed_end, error] = std::from_chars(token.data(), token.data() + token.size(), value,
-                                                   hexadecimal ? std::chars_format::hex : std::chars_format::general);
+  const auto [parsed_end, error] =
+      std::from_chars(token.data(), token.data() + token.size(), value, hexadecimal ? std::chars_format::hex : std::chars_format::general);
   if (token.empty() || token[0] == '-' || error != std::errc() || parsed_end != token.data() + token.size()) fail(what);
   if (negative) value = -value;
   offset_ = end;
@@ -170,8 +169,7 @@ void TextCursor::fail(std::string_view expected) {
   std::string_view found = text_.substr(offset_, 24);
   found = found.substr(0, found.find('\n'));
   throw TextError(fmt::format("line {}, column {}", line(), column),
-                  fmt::format("expected {}, found {}", expected,
-                              found.empty() ? std::string("the end of the text") : fmt::format("'{}'", found)));
+                  fmt::format("expected {}, found {}", expected, found.empty() ? std::string("the end of the text") : fmt::format("'{}'", found)));
 }
 
 TextCursor::Nested::Nested(TextCursor& cursor) : cursor_(cursor) {

@@ -25,7 +25,7 @@ class TextCursor {
   // Sigil ("%", "@", "$") followed by [A-Za-z0-9_.]+, returned without the sigil.
   std::string sigil_name(char sigil, std::string_view what);
   int64_t integer(std::string_view what);
-  double real(std::string_view what);  // accepts inf, -inf, nan, hexadecimal floats
+  double real(std::string_view what);         // accepts inf, -inf, nan, hexadecimal floats
   std::string quoted(std::string_view what);  // "..." with \" \\ \n escapes
   bool looking_at_number();
   // The text up to, and not including, the first of `stops` at nesting depth 0 of ()[]{}; for embedded expressions.

@@ -13,8 +13,7 @@ namespace cxxinductor {
 class TextError : public UserError {
  public:
   // position: "line 3, column 7".
-  TextError(const std::string& place, std::string reason)
-      : UserError(fmt::format("{}: {}", place, reason)), reason_(std::move(reason)) {}
+  TextError(const std::string& place, std::string reason) : UserError(fmt::format("{}: {}", place, reason)), reason_(std::move(reason)) {}
   const std::string& reason() const { return reason_; }  // the message without the position
 
  private:

@@ -97,8 +97,7 @@ std::optional<Expr> solve_linear(Expr lhs, Expr rhs, Expr symbol) {
   if (coefficient.is_zero()) return std::nullopt;
   const auto solution = translation.from_ginac((-equation.coeff(unknown, 0) / coefficient).normal().expand());
   // The symbol may hide inside an atom: s + s // 2 == 5 is not linear.
-  if (!solution || solution->depends_on(symbol) || translation.from_ginac(coefficient)->depends_on(symbol))
-    return std::nullopt;
+  if (!solution || solution->depends_on(symbol) || translation.from_ginac(coefficient)->depends_on(symbol)) return std::nullopt;
   return solution;
 }
 

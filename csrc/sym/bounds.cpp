@@ -22,14 +22,9 @@ struct WideInterval {
 };
 
 // The lowest int64 means "unbounded" only as a lower bound, the highest only as an upper bound.
-WideInterval widen(Interval i) {
-  return {i.low == smallest ? -infinity : static_cast<Wide>(i.low),
-          i.high == largest ? infinity : static_cast<Wide>(i.high)};
-}
+WideInterval widen(Interval i) { return {i.low == smallest ? -infinity : static_cast<Wide>(i.low), i.high == largest ? infinity : static_cast<Wide>(i.high)}; }
 Interval narrow(WideInterval i) {
-  const auto clamp = [](Wide v) {
-    return static_cast<int64_t>(std::clamp(v, static_cast<Wide>(smallest), static_cast<Wide>(largest)));
-  };
+  const auto clamp = [](Wide v) { return static_cast<int64_t>(std::clamp(v, static_cast<Wide>(smallest), static_cast<Wide>(largest))); };
   return {clamp(i.low), clamp(i.high)};
 }
 
@@ -53,8 +48,7 @@ Wide divide(Wide a, Wide b) {  // b > 0; towards minus infinity, also in the lim
 
 template <class F>
 WideInterval hull(WideInterval a, WideInterval b, F combine) {
-  const Wide corners[] = {combine(a.low, b.low), combine(a.low, b.high), combine(a.high, b.low),
-                          combine(a.high, b.high)};
+  const Wide corners[] = {combine(a.low, b.low), combine(a.low, b.high), combine(a.high, b.low), combine(a.high, b.high)};
   return {*std::min_element(corners, corners + 4), *std::max_element(corners, corners + 4)};
 }
 
@@ -67,9 +61,7 @@ WideInterval modulo(WideInterval a, WideInterval b) {
 
 WideInterval wide_bounds(Expr e, const Assumptions& assumptions);
 
-bool is_division(Expr e) {
-  return e.kind() == Kind::FloorDiv && e.operands()[1].is_constant() && e.operands()[1].constant() > 0;
-}
+bool is_division(Expr e) { return e.kind() == Kind::FloorDiv && e.operands()[1].is_constant() && e.operands()[1].constant() > 0; }
 
 // One bound of a sum in which a dividend occurs outside of its division too: s - floordiv(s + 1, 2) is at least 1 for s
 // >= 2, which the ranges of the two terms do not say. With k the divisor, (x - k + 1) / k <= floordiv(x, k) <= x / k,
@@ -172,12 +164,10 @@ WideInterval wide_bounds(Expr e, const Assumptions& assumptions) {
       out = {std::max(out.low, other.low), std::max(out.high, other.high)};
   }
   const auto divides = [](Expr term) {
-    return is_division(term) ||
-           (term.kind() == Kind::Mul && std::any_of(term.operands().begin(), term.operands().end(), is_division));
+    return is_division(term) || (term.kind() == Kind::Mul && std::any_of(term.operands().begin(), term.operands().end(), is_division));
   };
   if (e.kind() == Kind::Add && std::any_of(e.operands().begin(), e.operands().end(), divides))
-    out = {std::max(out.low, bound_of_quotients(e, assumptions, false)),
-           std::min(out.high, bound_of_quotients(e, assumptions, true))};
+    out = {std::max(out.low, bound_of_quotients(e, assumptions, false)), std::min(out.high, bound_of_quotients(e, assumptions, true))};
   if (e.kind() == Kind::Add && std::any_of(e.operands().begin(), e.operands().end(), is_product_of_unknowns)) {
     const WideInterval found = bounds_by_factor(e, assumptions);
     out = {std::max(out.low, found.low), std::min(out.high, found.high)};
@@ -188,9 +178,7 @@ WideInterval wide_bounds(Expr e, const Assumptions& assumptions) {
 }  // namespace
 
 void Assumptions::set_range(std::string_view symbol, Interval range) { ranges_.insert_or_assign(std::string(symbol), range); }
-void Assumptions::set_divisor(std::string_view symbol, int64_t divisor) {
-  divisors_.insert_or_assign(std::string(symbol), divisor);
-}
+void Assumptions::set_divisor(std::string_view symbol, int64_t divisor) { divisors_.insert_or_assign(std::string(symbol), divisor); }
 Interval Assumptions::range(std::string_view symbol) const {
   auto found = ranges_.find(symbol);
   return found == ranges_.end() ? Interval{} : found->second;

@@ -53,8 +53,7 @@ class Interner {
 
   // Most requests are for small constants; they need no lock.
   Expr make_constant(int64_t value) {
-    if (value >= smallest && value < smallest + static_cast<int64_t>(small_.size()))
-      return Expr(small_[static_cast<size_t>(value - smallest)]);
+    if (value >= smallest && value < smallest + static_cast<int64_t>(small_.size())) return Expr(small_[static_cast<size_t>(value - smallest)]);
     // Strides are requested again and again: each thread knows the last ones.
     static thread_local std::array<const Node*, 256> recent{};
     const Node*& node = recent[(static_cast<uint64_t>(value) * 0x9e3779b97f4a7c15ULL) >> 56];
@@ -82,8 +81,7 @@ class Interner {
     auto [begin, end] = table_.equal_range(hash);
     for (auto it = begin; it != end; ++it) {
       const Node& node = *it->second;
-      if (node.kind == kind && node.constant == constant && node.name == name && node.operands == operands)
-        return Expr(&node);
+      if (node.kind == kind && node.constant == constant && node.name == name && node.operands == operands) return Expr(&node);
     }
     const size_t tree_size = checked_tree_size(kind, operands);
     Node& node = nodes_.emplace_back();
@@ -98,8 +96,7 @@ class Interner {
       node.free_symbols.push_back(result);
     } else {
       std::vector<Expr>& symbols = node.free_symbols;
-      for (Expr e : node.operands)
-        symbols.insert(symbols.end(), e.node_->free_symbols.begin(), e.node_->free_symbols.end());
+      for (Expr e : node.operands) symbols.insert(symbols.end(), e.node_->free_symbols.begin(), e.node_->free_symbols.end());
       std::sort(symbols.begin(), symbols.end(), [](Expr a, Expr b) { return a.node_->name < b.node_->name; });
       symbols.erase(std::unique(symbols.begin(), symbols.end()), symbols.end());
     }
@@ -111,13 +108,11 @@ class Interner {
   static size_t checked_tree_size(Kind kind, const std::vector<Expr>& operands) {
     if (kind == Kind::Mul) {
       const size_t degree = operands.size() - (operands[0].is_constant() ? 1 : 0);
-      if (degree > max_degree)
-        throw_unsupported("a size or index expression has a product of {} factors, expected at most {}", degree, max_degree);
+      if (degree > max_degree) throw_unsupported("a size or index expression has a product of {} factors, expected at most {}", degree, max_degree);
     }
     size_t size = 1;
     for (Expr e : operands) size += e.node_->tree_size;
-    if (size > max_tree_size)
-      throw_unsupported("a size or index expression has {} terms and factors, expected at most {}", size, max_tree_size);
+    if (size > max_tree_size) throw_unsupported("a size or index expression has {} terms and factors, expected at most {}", size, max_tree_size);
     return size;
   }
 
@@ -136,9 +131,7 @@ Interner& Interner::make_instance() {
   return *instance_.load(std::memory_order_relaxed);
 }
 
-Expr intern(Kind kind, std::vector<Expr> operands) {
-  return Interner::instance().make(kind, 0, {}, std::move(operands));
-}
+Expr intern(Kind kind, std::vector<Expr> operands) { return Interner::instance().make(kind, 0, {}, std::move(operands)); }
 
 void add_term(Sum& sum, Expr monomial, int64_t coefficient) {
   if (coefficient == 0) return;
@@ -260,9 +253,7 @@ std::string_view Expr::name() const {
 }
 std::span<const Expr> Expr::operands() const { return node_->operands; }
 const std::vector<Expr>& Expr::free_symbols() const { return node_->free_symbols; }
-bool Expr::depends_on(Expr symbol) const {
-  return std::find(node_->free_symbols.begin(), node_->free_symbols.end(), symbol) != node_->free_symbols.end();
-}
+bool Expr::depends_on(Expr symbol) const { return std::find(node_->free_symbols.begin(), node_->free_symbols.end(), symbol) != node_->free_symbols.end(); }
 
 Expr sum(std::span<const Expr> terms) {
   Sum total;

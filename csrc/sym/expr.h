@@ -25,7 +25,7 @@ struct Node;
 
 class Expr {
  public:
-  Expr();                 // the constant 0
+  Expr();                  // the constant 0
   Expr(int64_t constant);  // NOLINT: integers are expressions
   Expr(int constant) : Expr(static_cast<int64_t>(constant)) {}
   // [A-Za-z_][A-Za-z0-9_.]*; equal names are the same symbol.
@@ -35,9 +35,9 @@ class Expr {
   bool is_constant() const { return kind() == Kind::Constant; }
   bool is_constant(int64_t value) const { return is_constant() && constant() == value; }
   bool is_symbol() const { return kind() == Kind::Symbol; }
-  int64_t constant() const;                  // requires Kind::Constant
-  std::string_view name() const;             // requires Kind::Symbol
-  std::span<const Expr> operands() const;    // Add, Mul: two or more; FloorDiv, Mod: two; Min, Max: two or more
+  int64_t constant() const;                       // requires Kind::Constant
+  std::string_view name() const;                  // requires Kind::Symbol
+  std::span<const Expr> operands() const;         // Add, Mul: two or more; FloorDiv, Mod: two; Min, Max: two or more
   const std::vector<Expr>& free_symbols() const;  // in structural order, cached in the node
   bool depends_on(Expr symbol) const;
 

@@ -15,8 +15,7 @@ class Printer {
     switch (e.kind()) {
       case Kind::Constant:
         // C has no literal for the smallest integer: it would negate one that is too large.
-        if (e.constant() == std::numeric_limits<int64_t>::min())
-          return fmt::format("({}{} - 1)", e.constant() + 1, spelling_.integer_suffix);
+        if (e.constant() == std::numeric_limits<int64_t>::min()) return fmt::format("({}{} - 1)", e.constant() + 1, spelling_.integer_suffix);
         return fmt::format("{}{}", e.constant(), spelling_.integer_suffix);
       case Kind::Symbol:
         return spelling_.symbol ? spelling_.symbol(e.name()) : std::string(e.name());
@@ -41,8 +40,7 @@ class Printer {
   std::string sum(Expr e) const {
     std::string text, constant;
     for (const Term& term : linear_terms(e)) {
-      const bool subtract =
-          term.coefficient < 0 && term.coefficient != std::numeric_limits<int64_t>::min() && !text.empty();
+      const bool subtract = term.coefficient < 0 && term.coefficient != std::numeric_limits<int64_t>::min() && !text.empty();
       const std::string item = print(Expr(subtract ? -term.coefficient : term.coefficient) * term.monomial);
       if (term.monomial.is_constant())
         constant = item;
@@ -60,8 +58,7 @@ class Printer {
   }
   std::string quotient(Expr e, std::string_view op, std::string_view function) const {
     const Expr a = e.operands()[0], b = e.operands()[1];
-    if (bounds(a, assumptions_).low >= 0 && bounds(b, assumptions_).low > 0)
-      return fmt::format("({} {} {})", print(a), op, print(b));
+    if (bounds(a, assumptions_).low >= 0 && bounds(b, assumptions_).low > 0) return fmt::format("({} {} {})", print(a), op, print(b));
     return fmt::format("{}({}, {})", function, print(a), print(b));
   }
   std::string folded(Expr e, std::string_view function) const {

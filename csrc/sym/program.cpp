@@ -5,8 +5,7 @@
 #include "sym/integer.h"
 
 namespace cxxinductor::sym {
-Program::Program(std::vector<std::string> symbols, std::vector<uint32_t> times)
-    : symbols_(std::move(symbols)), times_(std::move(times)), code_(1) {
+Program::Program(std::vector<std::string> symbols, std::vector<uint32_t> times) : symbols_(std::move(symbols)), times_(std::move(times)), code_(1) {
   times_.resize(symbols_.size(), 0);
   for (uint32_t time : times_) code_.resize(std::max<size_t>(code_.size(), time + 1));
   for (size_t i = 0; i < symbols_.size(); ++i) slots_.emplace(Expr::symbol(symbols_[i]), static_cast<uint32_t>(i));

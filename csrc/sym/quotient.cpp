@@ -67,15 +67,12 @@ std::optional<Reduced> cancel_common_factor(const Sum& rest, const Divisor& divi
     common = std::gcd(common, coefficient);
     std::vector<Expr> both;
     const std::vector<Expr> factors = factors_of(monomial);
-    std::set_intersection(shared.begin(), shared.end(), factors.begin(), factors.end(), std::back_inserter(both),
-                          Less());
+    std::set_intersection(shared.begin(), shared.end(), factors.begin(), factors.end(), std::back_inserter(both), Less());
     shared = both;
   }
   if (common == 1 && shared.empty()) return std::nullopt;
   const Expr shared_monomial = product(shared);
-  Reduced out{scaled(common, shared_monomial),
-              Expr(0),
-              {divisor.coefficient / common, *divide_monomial(divisor.monomial, shared_monomial)}};
+  Reduced out{scaled(common, shared_monomial), Expr(0), {divisor.coefficient / common, *divide_monomial(divisor.monomial, shared_monomial)}};
   Sum reduced;
   for (const auto& [monomial, coefficient] : rest) {
     if (divisor.constant() && monomial.is_constant(1)) {
@@ -102,8 +99,7 @@ std::optional<Expr> merge_nested(const Sum& rest, int64_t q) {
       return std::nullopt;
     }
   }
-  if (inner.is_constant(0) || !inner.operands()[1].is_constant() || inner.operands()[1].constant() <= 0)
-    return std::nullopt;
+  if (inner.is_constant(0) || !inner.operands()[1].is_constant() || inner.operands()[1].constant() <= 0) return std::nullopt;
   const int64_t p = inner.operands()[1].constant();
   int64_t shift, divisor;
   if (__builtin_mul_overflow(k, p, &shift) || __builtin_mul_overflow(p, q, &divisor)) return std::nullopt;
@@ -140,8 +136,7 @@ Expr floor_div(Expr a, Expr b) {
   if (!divisor) return intern(Kind::FloorDiv, {a, b});
   const auto [quotient, rest] = split(a, *divisor);
   if (!quotient.empty()) return build(quotient) + floor_div(build(rest), b);
-  if (const auto reduced = cancel_common_factor(rest, *divisor))
-    return floor_div(reduced->rest, reduced->divisor.expr());
+  if (const auto reduced = cancel_common_factor(rest, *divisor)) return floor_div(reduced->rest, reduced->divisor.expr());
   if (divisor->constant()) {
     if (const auto merged = merge_nested(rest, divisor->coefficient)) return *merged;
   }
@@ -161,8 +156,7 @@ Expr mod(Expr a, Expr b) {
     Expr inner;
     if (drop_inner_moduli(rest, divisor->coefficient, &inner)) return mod(inner, b);
   }
-  if (const auto reduced = cancel_common_factor(rest, *divisor))
-    return reduced->factor * mod(reduced->rest, reduced->divisor.expr()) + Expr(reduced->left);
+  if (const auto reduced = cancel_common_factor(rest, *divisor)) return reduced->factor * mod(reduced->rest, reduced->divisor.expr()) + Expr(reduced->left);
   return intern(Kind::Mod, {a, b});
 }
 

@@ -43,8 +43,7 @@ std::optional<Grouping> group(const std::vector<Term>& terms, int64_t step, int6
   }
   if (multiple.is_constant(0)) return std::nullopt;
   const Interval range = bounds(rest, assumptions);
-  const bool unbounded =
-      range.low == std::numeric_limits<int64_t>::min() || range.high == std::numeric_limits<int64_t>::max();
+  const bool unbounded = range.low == std::numeric_limits<int64_t>::min() || range.high == std::numeric_limits<int64_t>::max();
   if (unbounded || floor_quotient(range.low, step) != floor_quotient(range.high, step)) return std::nullopt;
   const int64_t window = floor_quotient(range.low, step);
   return Grouping{step, multiple + Expr(window), rest - Expr(window) * Expr(step)};
@@ -61,8 +60,7 @@ std::optional<Expr> rewrite_grouped(Expr a, int64_t divisor, bool is_mod, const 
     const auto found = group(terms, step, divisor, assumptions);
     if (!found) continue;
     const Expr left_divisor(divisor / step);
-    return is_mod ? Expr(step) * mod(found->multiple, left_divisor) + found->left
-                  : floor_div(found->multiple, left_divisor);
+    return is_mod ? Expr(step) * mod(found->multiple, left_divisor) + found->left : floor_div(found->multiple, left_divisor);
   }
   return std::nullopt;
 }
@@ -82,8 +80,7 @@ Expr rewrite_quotient(Expr e, const Assumptions& assumptions) {
     return is_mod ? a - quotient * b : quotient;
   }
   // (x mod (m*n)) // m -> (x // m) mod n   m, n > 0
-  if (!is_mod && a.kind() == Kind::Mod && a.operands()[1].is_constant() && a.operands()[1].constant() > 0 &&
-      a.operands()[1].constant() % d == 0)
+  if (!is_mod && a.kind() == Kind::Mod && a.operands()[1].is_constant() && a.operands()[1].constant() > 0 && a.operands()[1].constant() % d == 0)
     return mod(floor_div(a.operands()[0], b), Expr(a.operands()[1].constant() / d));
   return rewrite_grouped(a, d, is_mod, assumptions).value_or(e);
 }
@@ -121,8 +118,7 @@ Expr rewrite_sum(Expr e) {
       if (quotient.kind() == Kind::FloorDiv && c * m * quotient == pair_member) return replace_pair(a);
       if (!m.is_constant() || m.constant() <= 0 || partner.monomial.kind() != Kind::Mod) continue;
       const Expr n = partner.monomial.operands()[1];
-      if (partner.monomial.operands()[0] == quotient && n.is_constant() && n.constant() > 0 &&
-          c * m * partner.monomial == pair_member)
+      if (partner.monomial.operands()[0] == quotient && n.is_constant() && n.constant() > 0 && c * m * partner.monomial == pair_member)
         return replace_pair(mod(a, m * n));
     }
   }
@@ -137,8 +133,7 @@ Expr rewrite_exact_quotients(Expr e, const Assumptions& assumptions) {
     const auto exact = std::find_if(factors.begin(), factors.end(), [&](Expr factor) {
       if (factor.kind() != Kind::FloorDiv) return false;
       const Expr a = factor.operands()[0], d = factor.operands()[1];
-      return d.is_constant() && d.constant() > 0 && term.coefficient % d.constant() == 0 &&
-             prove_divides(d.constant(), a, assumptions);
+      return d.is_constant() && d.constant() > 0 && term.coefficient % d.constant() == 0 && prove_divides(d.constant(), a, assumptions);
     });
     if (exact == factors.end()) continue;
     const Expr a = exact->operands()[0], d = exact->operands()[1];

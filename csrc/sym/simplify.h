@@ -37,8 +37,8 @@ class Assumptions {
 
 Assumptions joined(const Assumptions& a, const Assumptions& b);  // what holds where both do; an empty range becomes its lower end
 
-Interval bounds(Expr e, const Assumptions& assumptions);           // saturating interval arithmetic
-int64_t known_divisor(Expr e, const Assumptions& assumptions);     // largest d found such that d divides e always (0 for e == 0)
+Interval bounds(Expr e, const Assumptions& assumptions);        // saturating interval arithmetic
+int64_t known_divisor(Expr e, const Assumptions& assumptions);  // largest d found such that d divides e always (0 for e == 0)
 Expr simplify(Expr e, const Assumptions& assumptions);
 // A size hint for heuristics: every symbol is 64, or the nearest value in its range.
 int64_t estimate(Expr e, const Assumptions& assumptions);

@@ -62,8 +62,7 @@ class Reader {
     const std::string value = std::string(cursor_.balanced_until(",)"));
     if (value != "True") return;
     if (property == "positive") assumptions_.set_range(symbol, {1, std::numeric_limits<int64_t>::max()});
-    if (property == "nonnegative" && assumptions_.range(symbol).low < 0)
-      assumptions_.set_range(symbol, {0, std::numeric_limits<int64_t>::max()});
+    if (property == "nonnegative" && assumptions_.range(symbol).low < 0) assumptions_.set_range(symbol, {0, std::numeric_limits<int64_t>::max()});
   }
 
   int64_t integer_and_close() {
@@ -81,8 +80,7 @@ class Reader {
   }
 
   static Expr whole(const Fraction& f) {
-    if (!f.whole())
-      throw_unsupported("a fraction in a size expression: ({}) / ({})", to_string(f.numerator), to_string(f.divisor));
+    if (!f.whole()) throw_unsupported("a fraction in a size expression: ({}) / ({})", to_string(f.numerator), to_string(f.divisor));
     return f.numerator;
   }
 
@@ -94,8 +92,7 @@ class Reader {
     if (name == "Add" || name == "Mul" || name == "Max" || name == "Min") return fold(name, p);
     if (name == "Pow" || name == "PowByNatural") return power(name, p);
     using Binary = std::pair<std::string_view, Expr (*)(Expr, Expr)>;
-    static constexpr std::array binary{Binary{"FloorDiv", floor_div}, Binary{"CleanDiv", floor_div}, Binary{"Mod", mod},
-                                       Binary{"PythonMod", mod}};
+    static constexpr std::array binary{Binary{"FloorDiv", floor_div}, Binary{"CleanDiv", floor_div}, Binary{"Mod", mod}, Binary{"PythonMod", mod}};
     for (const auto& [known, function] : binary) {
       if (name != known) continue;
       expect_arity(name, p, 2);
@@ -114,15 +111,13 @@ class Reader {
 
   Fraction round(const std::string& name, const Operands& p) const {
     const bool floors = name == "FloorToInt" || name == "floor", ceils = name == "CeilToInt" || name == "ceiling";
-    if (!floors && !ceils && name != "TruncToInt" && name != "Identity" && name != "Abs")
-      throw_unsupported("sympy's function {} in a size expression", name);
+    if (!floors && !ceils && name != "TruncToInt" && name != "Identity" && name != "Abs") throw_unsupported("sympy's function {} in a size expression", name);
     expect_arity(name, p, 1);
     if (name == "Identity") return p[0];
     if (name == "Abs") return {max(whole(p[0]), -whole(p[0]))};
     if (ceils) return {ceil_div(p[0].numerator, p[0].divisor)};
     if (!floors && !p[0].whole() && (bounds(p[0].numerator, assumptions_).low < 0 || bounds(p[0].divisor, assumptions_).low <= 0))
-      throw_unsupported("TruncToInt of ({}) / ({}), which may be negative", to_string(p[0].numerator),
-                        to_string(p[0].divisor));
+      throw_unsupported("TruncToInt of ({}) / ({}), which may be negative", to_string(p[0].numerator), to_string(p[0].divisor));
     return {floor_div(p[0].numerator, p[0].divisor)};
   }
 
@@ -141,8 +136,7 @@ class Reader {
 
   // Fractions that are integers after all: 2 * (1/2), 6 * (s/3).
   static Fraction reduced(const Fraction& f) {
-    if (f.divisor.is_constant() && f.divisor.constant() > 1 && mod(f.numerator, f.divisor).is_constant(0))
-      return {floor_div(f.numerator, f.divisor)};
+    if (f.divisor.is_constant() && f.divisor.constant() > 1 && mod(f.numerator, f.divisor).is_constant(0)) return {floor_div(f.numerator, f.divisor)};
     return f;
   }
 
@@ -157,8 +151,7 @@ class Reader {
       return {p[0].divisor, p[0].numerator};
     }
     Fraction value{Expr(1)};
-    for (int64_t i = 0; i < exponent.constant(); ++i)
-      value = {value.numerator * p[0].numerator, value.divisor * p[0].divisor};
+    for (int64_t i = 0; i < exponent.constant(); ++i) value = {value.numerator * p[0].numerator, value.divisor * p[0].divisor};
     return value;
   }
 

@@ -96,8 +96,7 @@ class Parser {
       for (Expr e : operands) value = name == "min" ? min(value, e) : max(value, e);
       return value;
     }
-    if (operands.size() != 2 || (name != "floordiv" && name != "mod"))
-      cursor_.fail("floordiv(a, b), mod(a, b), min(..) or max(..)");
+    if (operands.size() != 2 || (name != "floordiv" && name != "mod")) cursor_.fail("floordiv(a, b), mod(a, b), min(..) or max(..)");
     return name == "floordiv" ? floor_div(operands[0], operands[1]) : mod(operands[0], operands[1]);
   }
 

@@ -10,14 +10,11 @@ namespace cxxinductor::targets {
 FilledTable fill_grouped_table(const plan::GroupedLaunchLayout& layout, std::span<const runtime::LaunchArgs> items, std::byte* table) {
   FilledTable filled;
   std::memset(table, 0, layout.bytes());  // recordings of the same launches are compared byte by byte
-  const auto put_first_block = [&](size_t entry, uint32_t block) {
-    std::memcpy(table + layout.first_block(entry), &block, sizeof block);
-  };
+  const auto put_first_block = [&](size_t entry, uint32_t block) { std::memcpy(table + layout.first_block(entry), &block, sizeof block); };
   const size_t most = std::min(items.size(), layout.entries);
   for (; filled.taken < most; ++filled.taken) {
     const runtime::LaunchArgs& item = items[filled.taken];
-    CXXI_CHECK(item.buffers.size() + item.symbols.size() == layout.columns, "a launch of {} buffers and {} symbols",
-               item.buffers.size(), item.symbols.size());
+    CXXI_CHECK(item.buffers.size() + item.symbols.size() == layout.columns, "a launch of {} buffers and {} symbols", item.buffers.size(), item.symbols.size());
     if (filled.taken > 0 && filled.blocks + item.grid.x > INT32_MAX) break;
     size_t column = 0;
     for (void* const& buffer : item.buffers) {

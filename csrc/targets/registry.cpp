@@ -8,8 +8,7 @@
 
 namespace cxxinductor::targets {
 
-Registry::Registry(const Surroundings& surroundings)
-    : runtimes_{std::make_unique<CpuRuntime>(surroundings), std::make_unique<CudaRuntime>(surroundings)} {}
+Registry::Registry(const Surroundings& surroundings) : runtimes_{std::make_unique<CpuRuntime>(surroundings), std::make_unique<CudaRuntime>(surroundings)} {}
 Registry::Registry(Registry&&) noexcept = default;
 Registry::~Registry() = default;
 

@@ -35,7 +35,7 @@ class Registry {
  private:
   RegisteredRuntime* find(const std::string& name) const;
 
-  std::array<std::unique_ptr<TargetRuntime>, 2> runtimes_;             // in the order of DeviceType
+  std::array<std::unique_ptr<TargetRuntime>, 2> runtimes_;                // in the order of DeviceType
   std::map<std::string, std::unique_ptr<RegisteredRuntime>> registered_;  // guarded by ForkLock::Targets; none is ever removed
 };
 

@@ -20,9 +20,9 @@ namespace cxxinductor::targets {
 
 // What the targets know of the program that they are part of. Plain functions: they are called for as long as the process lives.
 struct Surroundings {
-  std::string torch_folder;             // of LibTorch's libraries; empty: unknown
-  int (*threads)() = nullptr;           // that kernels on the host divide their work for
-  void (*opened_library)() = nullptr;   // a library was opened that tasks of compile pools use: they must end before it is torn down
+  std::string torch_folder;            // of LibTorch's libraries; empty: unknown
+  int (*threads)() = nullptr;          // that kernels on the host divide their work for
+  void (*opened_library)() = nullptr;  // a library was opened that tasks of compile pools use: they must end before it is torn down
 };
 
 // What compiles of the process share. All of it outlives the providers.
@@ -49,11 +49,9 @@ class TargetRuntime {
 
   // source: in the place of the text that codegen would emit, for plans of one kernel. packaged: code of this plan.
   virtual std::shared_ptr<runtime::KernelProvider> make_provider(Device device, const Target& target, const CompileResources& resources,
-                                                                 const std::optional<std::string>& source,
-                                                                 const runtime::PackagedCode& packaged) = 0;
+                                                                 const std::optional<std::string>& source, const runtime::PackagedCode& packaged) = 0;
   // All code that the plan's kernels on the device may need; the device need not be there.
-  virtual runtime::CodeByHash compile_for_package(const plan::Plan& plan, Device device, const Target& target,
-                                                  const CompileResources& resources) = 0;
+  virtual runtime::CodeByHash compile_for_package(const plan::Plan& plan, Device device, const Target& target, const CompileResources& resources) = 0;
   // Whether this machine has what compiles the target's sources.
   virtual bool has_compiler(const CompileResources& resources) = 0;
 

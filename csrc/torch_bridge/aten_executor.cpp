@@ -70,8 +70,7 @@ void lay_out_as_recorded(const CallGraph& graph, uint32_t position, AtenExecutor
   std::vector<int64_t> strides;
   for (sym::Expr stride : graph.values[id].strides) strides.push_back(resolver.symbol(stride).guard_int(__FILE__, __LINE__));
   const at::Tensor given = state.values[id].toTensor();
-  if (given.strides() != strides)
-    state.values[id] = at::empty_strided(given.sizes(), strides, given.options()).copy_(given);
+  if (given.strides() != strides) state.values[id] = at::empty_strided(given.sizes(), strides, given.options()).copy_(given);
 }
 
 }  // namespace
@@ -89,13 +88,10 @@ struct AtenExecutor::Impl {
 // Every symbol that an argument or an output takes comes from an input or from the result of an earlier call.
 void AtenExecutor::Impl::check_symbols() const {
   std::set<std::string, std::less<>> known;
-  const auto learn = [&](CallValue value) {
-    for_each_given_symbol(calls.values[value], [&](std::string_view symbol, int64_t) { known.emplace(symbol); });
-  };
+  const auto learn = [&](CallValue value) { for_each_given_symbol(calls.values[value], [&](std::string_view symbol, int64_t) { known.emplace(symbol); }); };
   const auto need = [&](sym::Expr e) {
     for (sym::Expr symbol : e.free_symbols())
-      if (!known.contains(symbol.name()))
-        throw_unsupported("no value gives the symbol {} of {}", symbol.name(), calls.name);
+      if (!known.contains(symbol.name())) throw_unsupported("no value gives the symbol {} of {}", symbol.name(), calls.name);
   };
   for (CallValue input : calls.inputs) learn(input);
   for (const Call& call : calls.calls) {
@@ -131,8 +127,7 @@ std::vector<at::Tensor> AtenExecutor::Impl::updated_inputs(const std::vector<c10
 AtenExecutor::AtenExecutor(CallGraph calls) : impl_(std::make_unique<Impl>()) {
   impl_->calls = std::move(calls);
   for (const Call& call : impl_->calls.calls) {
-    auto handle = c10::Dispatcher::singleton().findSchema(
-        {call.callee, call.overload == "default" ? std::string() : call.overload});
+    auto handle = c10::Dispatcher::singleton().findSchema({call.callee, call.overload == "default" ? std::string() : call.overload});
     if (!handle) throw_unsupported("{}.{} is not known to torch's dispatcher", call.callee, call.overload);
     impl_->callees.push_back(*handle);
   }
@@ -150,14 +145,11 @@ const CallGraph& AtenExecutor::calls() const { return impl_->calls; }
 
 const c10::FunctionSchema& AtenExecutor::schema(size_t call) const { return impl_->callees[call].schema(); }
 
-bool AtenExecutor::is_random(size_t call) const {
-  return impl_->callees[call].hasTag(at::Tag::nondeterministic_seeded);
-}
+bool AtenExecutor::is_random(size_t call) const { return impl_->callees[call].hasTag(at::Tag::nondeterministic_seeded); }
 
 AtenExecutor::State AtenExecutor::bind(std::vector<c10::IValue> inputs) const {
   const CallGraph& graph = impl_->calls;
-  if (inputs.size() != graph.inputs.size())
-    throw_user_error("{} takes {} inputs, found {}", graph.name, graph.inputs.size(), inputs.size());
+  if (inputs.size() != graph.inputs.size()) throw_user_error("{} takes {} inputs, found {}", graph.name, graph.inputs.size(), inputs.size());
   State state{std::vector<c10::IValue>(graph.values.size()), {}};
   for (size_t i = 0; i < inputs.size(); ++i) {
     bind_symbols(graph.values[graph.inputs[i]], inputs[i], state);
@@ -179,8 +171,7 @@ void AtenExecutor::run_call(size_t number, State& state) const {
     std::vector<at::Tensor> items = stack.at(0).toTensorVector();
     for (size_t r = 0; r < call.results.size(); ++r) state.values[call.results[r]] = items.at(r);
   } else {
-    for (size_t r = 0; r < call.results.size() && r < stack.size(); ++r)
-      state.values[call.results[r]] = std::move(stack[r]);
+    for (size_t r = 0; r < call.results.size() && r < stack.size(); ++r) state.values[call.results[r]] = std::move(stack[r]);
   }
   for (CallValue result : call.results) bind_symbols(impl_->calls.values[result], state.values[result], state);
 }
@@ -193,18 +184,15 @@ namespace {
 void write_mutations(const CallGraph& graph, const std::vector<at::Tensor>& inputs, AtenExecutor::State& state) {
   std::vector<std::pair<at::Tensor, at::Tensor>> written;  // input, what it will hold
   for (size_t i = 0; i < inputs.size(); ++i)
-    if (const auto& [position, value] = graph.mutations[i]; value != graph.inputs[position])
-      written.emplace_back(inputs[i], state.values[value].toTensor());
+    if (const auto& [position, value] = graph.mutations[i]; value != graph.inputs[position]) written.emplace_back(inputs[i], state.values[value].toTensor());
   const auto is_overwritten = [&](const at::Tensor& tensor) {
-    return tensor.defined() && std::any_of(written.begin(), written.end(),
-                                           [&](const auto& pair) { return pair.first.is_alias_of(tensor); });
+    return tensor.defined() && std::any_of(written.begin(), written.end(), [&](const auto& pair) { return pair.first.is_alias_of(tensor); });
   };
   for (auto& [input, last] : written)
     if (is_overwritten(last)) last = last.clone();
   for (const Arg& output : graph.outputs)
     if (const auto* ref = output.as<OperandRef>())
-      if (c10::IValue& value = state.values[ref->operand]; value.isTensor() && is_overwritten(value.toTensor()))
-        value = value.toTensor().clone();
+      if (c10::IValue& value = state.values[ref->operand]; value.isTensor() && is_overwritten(value.toTensor())) value = value.toTensor().clone();
   for (const auto& [input, last] : written) input.copy_(last);
   for (size_t i = 0; i < inputs.size(); ++i) state.values[graph.mutations[i].second] = inputs[i];
 }

@@ -225,8 +225,10 @@ std::vector<c10::IValue> reproducer_inputs(std::string_view text, const std::map
   at::manual_seed(seed);
   std::vector<c10::IValue> inputs;
   for (const DeclaredInput& input : declared) {
-    if (input.is_tensor) inputs.emplace_back(random_tensor(input, symbols));
-    else inputs.emplace_back(evaluate({input.symbol}, symbols).front());
+    if (input.is_tensor)
+      inputs.emplace_back(random_tensor(input, symbols));
+    else
+      inputs.emplace_back(evaluate({input.symbol}, symbols).front());
   }
   return inputs;
 }
@@ -253,8 +255,7 @@ driver::BisectReport bisect_reproducer(std::string_view text, const Options& opt
   request.arguments = arguments_of(request.form, settings.inputs);
   request.make_externs = [] { return aten_externs(kSeed); };
   if (settings.against_eager) request.expected = run_eagerly(*calls, settings.inputs);
-  if (settings.run_kernels)
-    request.run_kernels = [&](const plan::Plan& plan, const Options& tried) { return run_kernels(plan, tried, settings.inputs); };
+  if (settings.run_kernels) request.run_kernels = [&](const plan::Plan& plan, const Options& tried) { return run_kernels(plan, tried, settings.inputs); };
   request.judge = settings.judge;
   request.progress = settings.progress;
   return driver::bisect(std::move(request));

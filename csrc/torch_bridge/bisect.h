@@ -26,10 +26,10 @@ std::vector<c10::IValue> reproducer_inputs(std::string_view text, const std::map
 std::shared_ptr<CompiledGraph> compile_reproducer(std::string_view text, const Options& options);
 
 struct ReproducerSettings {
-  std::vector<c10::IValue> inputs;  // one per input of the text
-  bool against_eager = false;       // the reference: what ATen makes of the calls; else the interpreter's meaning of the first form
-  bool run_kernels = true;          // else forms alone are looked at
-  Targets targets;                  // none: this machine's
+  std::vector<c10::IValue> inputs;                           // one per input of the text
+  bool against_eager = false;                                // the reference: what ATen makes of the calls; else the interpreter's meaning of the first form
+  bool run_kernels = true;                                   // else forms alone are looked at
+  Targets targets;                                           // none: this machine's
   std::function<std::string(const Options& options)> judge;  // as in driver::BisectRequest
   std::function<void(std::string_view line)> progress;
 };

@@ -7,7 +7,7 @@
 namespace cxxinductor::torch_bridge {
 
 struct CompileSettings {
-  bool deterministic = false;  // torch.use_deterministic_algorithms
+  bool deterministic = false;                              // torch.use_deterministic_algorithms
   c10::ScalarType default_dtype = c10::ScalarType::Float;  // what is compiled knows this one
 
   static CompileSettings current() { return {at::globalContext().deterministicAlgorithms(), c10::get_default_dtype_as_scalartype()}; }

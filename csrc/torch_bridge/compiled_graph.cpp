@@ -88,9 +88,8 @@ void dump_compiled(const driver::Compilation& compilation, const std::string& na
 }
 
 // calls: for dumps; null where there are none. eager: the calls that eager would run, which write in place where those do not.
-driver::Compilation compile_graph(graph::Graph graph, const model::CallGraph* calls, const model::CallGraph* eager,
-                                  const Options& options, frontend::CallReasons reasons = {},
-                                  const InterruptCheck& interrupted = {}, std::vector<uint32_t> late_inputs = {}) {
+driver::Compilation compile_graph(graph::Graph graph, const model::CallGraph* calls, const model::CallGraph* eager, const Options& options,
+                                  frontend::CallReasons reasons = {}, const InterruptCheck& interrupted = {}, std::vector<uint32_t> late_inputs = {}) {
   driver::Request request;
   request.late_inputs = std::move(late_inputs);
   request.call_reasons = std::move(reasons);
@@ -101,9 +100,7 @@ driver::Compilation compile_graph(graph::Graph graph, const model::CallGraph* ca
   set_options_and_passes(request, options);
   request.host = &torch_host();
   request.plan_cache = disk_cache(options);
-  request.make_provider = [&](const plan::Plan& plan, const Targets& targets) {
-    return make_provider(plan, targets, options, torch_host());
-  };
+  request.make_provider = [&](const plan::Plan& plan, const Targets& targets) { return make_provider(plan, targets, options, torch_host()); };
   request.keep_texts = !options.dump.empty();
   const std::string name = request.graph.name;
   driver::Compilation compilation = driver::compile(std::move(request));
@@ -114,14 +111,11 @@ driver::Compilation compile_graph(graph::Graph graph, const model::CallGraph* ca
   return compilation;
 }
 
-std::string with_reproducer(const model::CallGraph& calls, const frontend::ImportEnvironment& environment,
-                            const Options& options, const std::string& error) {
+std::string with_reproducer(const model::CallGraph& calls, const frontend::ImportEnvironment& environment, const Options& options, const std::string& error) {
   try {
-    return fmt::format("{}\nThis is a bug of cxxinductor; {} shows it to its developers", error,
-                       write_reproducer(calls, environment, options, error));
+    return fmt::format("{}\nThis is a bug of cxxinductor; {} shows it to its developers", error, write_reproducer(calls, environment, options, error));
   } catch (const std::exception& second) {
-    return fmt::format("{}\nThis is a bug of cxxinductor (no folder was written that shows it: {})", error,
-                       second.what());
+    return fmt::format("{}\nThis is a bug of cxxinductor (no folder was written that shows it: {})", error, second.what());
   }
 }
 
@@ -147,12 +141,12 @@ struct CompiledGraph::Impl {
   Options options;
   std::unique_ptr<EagerReference> eager;    // check=eager
   std::unique_ptr<FoldedConstants> folded;  // option freezing
-  std::vector<at::Tensor> constants;   // that the graph held itself
-  std::vector<Device> gpus;            // that the plan works on, or the calls that run through ATen
-  bool has_library_calls = false;      // of the plan: its recordings depend on PyTorch's settings, which take half a microsecond to read
+  std::vector<at::Tensor> constants;        // that the graph held itself
+  std::vector<Device> gpus;                 // that the plan works on, or the calls that run through ATen
+  bool has_library_calls = false;           // of the plan: its recordings depend on PyTorch's settings, which take half a microsecond to read
   // Positions of complex inputs, and whether they were recorded with a conjugate bit: gradients come as autograd makes them.
   std::vector<std::pair<uint32_t, bool>> complex_inputs;
-  std::atomic<bool> captured = false;  // by a CUDA graph
+  std::atomic<bool> captured = false;                // by a CUDA graph
   mutable std::set<std::string> notes, notes_given;  // guarded by ForkLock::Leaf
 
   void compile_or_fall_back(model::CallGraph calls, const CompileSettings& settings, const InterruptCheck& interrupted);
@@ -172,14 +166,12 @@ struct CompiledGraph::Impl {
   // So that autograd finds out where it saved one of them, as in eager.
   void bump_versions(const std::vector<c10::IValue>& inputs) const {
     for (uint32_t input : written)
-      if (const at::Tensor& tensor = inputs[input].toTensor(); !tensor.is_inference())
-        tensor.unsafeGetTensorImpl()->bump_version();
+      if (const at::Tensor& tensor = inputs[input].toTensor(); !tensor.is_inference()) tensor.unsafeGetTensorImpl()->bump_version();
   }
 
   void find_complex_inputs(const model::CallGraph& calls) {
     for (uint32_t i = 0; i < calls.inputs.size(); ++i)
-      if (const auto& info = calls.values[calls.inputs[i]]; frontend::is_complex_value(info))
-        complex_inputs.emplace_back(i, info.conjugate);
+      if (const auto& info = calls.values[calls.inputs[i]]; frontend::is_complex_value(info)) complex_inputs.emplace_back(i, info.conjugate);
   }
 
   void keep_const_graph() {
@@ -227,16 +219,17 @@ CompiledGraph::CompiledGraph(std::unique_ptr<Impl> impl) : impl_(std::move(impl)
   const auto add = [this](Device device) {
     if (has_streams(device)) impl_->gpus.push_back(device);
   };
-  if (impl_->fallback) std::ranges::for_each(devices_of(impl_->fallback->calls()), add);
-  else std::ranges::for_each(plan()->devices, add);
+  if (impl_->fallback)
+    std::ranges::for_each(devices_of(impl_->fallback->calls()), add);
+  else
+    std::ranges::for_each(plan()->devices, add);
   const auto is_library_call = [](const plan::Step& step) { return std::holds_alternative<plan::CallExtern>(step); };
   impl_->has_library_calls = impl_->fallback || std::ranges::any_of(plan()->steps, is_library_call);
 }
 CompiledGraph::~CompiledGraph() { LiveGraphs::remove(*this); }
 
 // Fills all but what is done instead where compiling fails.
-void CompiledGraph::Impl::compile(const model::CallGraph& given, frontend::ImportEnvironment& environment,
-                                  const InterruptCheck& interrupted) {
+void CompiledGraph::Impl::compile(const model::CallGraph& given, frontend::ImportEnvironment& environment, const InterruptCheck& interrupted) {
   // Copies of large graphs take as long as reading a plan.
   std::optional<model::CallGraph> functional, lowered;
   if (replayed) {
@@ -254,11 +247,10 @@ void CompiledGraph::Impl::compile(const model::CallGraph& given, frontend::Impor
   if (frontend::has_complex(calls)) lowered = frontend::lower_complex(calls, DispatcherSchemas());
   const model::CallGraph& real = lowered ? *lowered : calls;
   graph::Graph graph = frontend::import_graph(real, DispatcherSchemas(), environment, &found);
-  compilation = compile_graph(std::move(graph), &calls, replayed ? &replayed->calls : &calls, options,
-                              std::move(found.reasons), interrupted, std::move(late_inputs));
+  compilation =
+      compile_graph(std::move(graph), &calls, replayed ? &replayed->calls : &calls, options, std::move(found.reasons), interrupted, std::move(late_inputs));
   compilation.report.collectives = calls.collective_notes;
-  if (options.check == "eager")
-    eager = std::make_unique<EagerReference>(real, found.names, compilation.executable->plan(), options);
+  if (options.check == "eager") eager = std::make_unique<EagerReference>(real, found.names, compilation.executable->plan(), options);
   keep_const_graph();
 }
 
@@ -321,8 +313,7 @@ std::shared_ptr<CompiledGraph> CompiledGraph::Impl::reported(const std::string& 
   return graph;
 }
 
-std::unique_ptr<CompiledGraph::Impl> CompiledGraph::Impl::of_file(const model::CallGraph& calls, const Options& options,
-                                                             model::SizeHints hints) {
+std::unique_ptr<CompiledGraph::Impl> CompiledGraph::Impl::of_file(const model::CallGraph& calls, const Options& options, model::SizeHints hints) {
   check_pass_names(options);
   auto impl = std::make_unique<Impl>();
   impl->options = options;
@@ -377,8 +368,7 @@ std::shared_ptr<CompiledGraph> CompiledGraph::through_aten(model::CallGraph call
   return Impl::made(std::move(impl));
 }
 
-std::shared_ptr<CompiledGraph> CompiledGraph::from_package(const model::CallGraph& calls, const PackagedPlan& packaged,
-                                                           const Options& options) {
+std::shared_ptr<CompiledGraph> CompiledGraph::from_package(const model::CallGraph& calls, const PackagedPlan& packaged, const Options& options) {
   auto impl = std::make_unique<Impl>();
   impl->options = options;
   if (packaged.needs_calls) {
@@ -392,8 +382,7 @@ std::shared_ptr<CompiledGraph> CompiledGraph::from_package(const model::CallGrap
   return Impl::reported(calls.name, std::move(impl));
 }
 
-std::shared_ptr<CompiledGraph> CompiledGraph::from_packaged_trace(const model::CallGraph& calls, const PackagedPlan& packaged,
-                                                                  const Options& options) {
+std::shared_ptr<CompiledGraph> CompiledGraph::from_packaged_trace(const model::CallGraph& calls, const PackagedPlan& packaged, const Options& options) {
   auto impl = std::make_unique<Impl>();
   impl->check_inputs = false;
   impl->options = options;
@@ -419,8 +408,7 @@ std::shared_ptr<CompiledGraph> CompiledGraph::from_trace(model::CallGraph calls,
 }
 
 std::shared_ptr<CompiledGraph> CompiledGraph::from_text(std::string_view text, const Options& options) {
-  if (options.check == "eager")
-    throw_user_error("check=eager needs the calls of a model; a graph from text has check=interp");
+  if (options.check == "eager") throw_user_error("check=eager needs the calls of a model; a graph from text has check=interp");
   auto impl = std::make_unique<Impl>();
   impl->options = options;
   impl->options.freezing = false;  // what runs before a call would see inputs that nobody has checked
@@ -436,8 +424,7 @@ std::shared_ptr<CompiledGraph> CompiledGraph::from_text(std::string_view text, c
   return compiled;
 }
 
-std::shared_ptr<CompiledGraph> CompiledGraph::from_plan(std::string_view text, const std::optional<std::string>& source,
-                                                        const Options& options) {
+std::shared_ptr<CompiledGraph> CompiledGraph::from_plan(std::string_view text, const std::optional<std::string>& source, const Options& options) {
   if (options.check == "eager") throw_user_error("check=eager needs the calls of a model; a plan has check=interp");
   plan::Plan plan = plan::parse(text);
   frontend::check_calls(plan, DispatcherSchemas(), list_items(options.allow_ops));
@@ -446,8 +433,7 @@ std::shared_ptr<CompiledGraph> CompiledGraph::from_plan(std::string_view text, c
   auto impl = std::make_unique<Impl>();
   impl->options = options;
   impl->options.cuda_graphs = "off";  // the text says what runs, step by step
-  impl->compilation.executable =
-      std::make_shared<runtime::Executable>(std::move(plan), std::move(kernels), torch_host());
+  impl->compilation.executable = std::make_shared<runtime::Executable>(std::move(plan), std::move(kernels), torch_host());
   return Impl::made(std::move(impl));
 }
 
@@ -492,7 +478,8 @@ std::vector<c10::IValue> CompiledGraph::run(std::vector<c10::IValue> inputs, std
   runtime::StepObserver* const observer = check ? check.get() : ranges.get();
   const int64_t settings = uses_graphs && impl_->has_library_calls ? ContextSettings::current().hash() : 0;
   std::vector<runtime::Value> results = impl_->compilation.executable->run(
-      torch_host(), impl_->values_of(std::move(inputs)), {.check_inputs = impl_->check_inputs, .observer = observer, .graphs = uses_graphs, .library_settings = settings, .written = written});
+      torch_host(), impl_->values_of(std::move(inputs)),
+      {.check_inputs = impl_->check_inputs, .observer = observer, .graphs = uses_graphs, .library_settings = settings, .written = written});
   if (check) counters().checked_launches += check->checked();
   return impl_->outputs_of(std::move(results), views);
 }
@@ -500,9 +487,7 @@ std::vector<c10::IValue> CompiledGraph::run(std::vector<c10::IValue> inputs, std
 class CompiledGraph::RunInParts final : public PartialRun {
  public:
   RunInParts(std::shared_ptr<const CompiledGraph> graph, std::vector<c10::IValue> inputs, std::vector<bool> known)
-      : graph_(std::move(graph)),
-        known_(std::move(known)),
-        call_(impl().compilation.executable->begin(torch_host(), impl().values_of(std::move(inputs)))) {}
+      : graph_(std::move(graph)), known_(std::move(known)), call_(impl().compilation.executable->begin(torch_host(), impl().values_of(std::move(inputs)))) {}
 
   void supply(size_t input, c10::IValue value) override {
     known_[input] = true;
@@ -555,9 +540,7 @@ bool CompiledGraph::writes_input(uint32_t position) const { return impl_->writte
 const driver::Report& CompiledGraph::report() const { return impl_->compilation.report; }
 const FoldedConstants* CompiledGraph::constants() const { return impl_->folded.get(); }
 
-driver::GraphSummary CompiledGraph::summary() const {
-  return plan() ? driver::summarize(*plan(), report()) : driver::GraphSummary();
-}
+driver::GraphSummary CompiledGraph::summary() const { return plan() ? driver::summarize(*plan(), report()) : driver::GraphSummary(); }
 
 std::optional<driver::ConstSummary> CompiledGraph::const_summary() const {
   const FoldedConstants* once = constants();
@@ -578,9 +561,7 @@ std::string CompiledGraph::describe(std::string_view title, std::span<const driv
   }
   return text;
 }
-const plan::Plan* CompiledGraph::plan() const {
-  return impl_->compilation.executable ? &impl_->compilation.executable->plan() : nullptr;
-}
+const plan::Plan* CompiledGraph::plan() const { return impl_->compilation.executable ? &impl_->compilation.executable->plan() : nullptr; }
 
 void CompiledGraph::count() const {
   if (impl_->fallback) {

@@ -74,8 +74,7 @@ class CompiledGraph : public std::enable_shared_from_this<CompiledGraph> {
   static std::shared_ptr<CompiledGraph> from_text(std::string_view text, const Options& options);
   // From the text of a plan, which is verified, but not for memory safety: nothing proves that kernels access elements
   // inside their buffers. The plan must come from someone the caller trusts. source: as in make_provider.
-  static std::shared_ptr<CompiledGraph> from_plan(std::string_view text, const std::optional<std::string>& source,
-                                                  const Options& options);
+  static std::shared_ptr<CompiledGraph> from_plan(std::string_view text, const std::optional<std::string>& source, const Options& options);
   ~CompiledGraph();
 
   // inputs: tensors and ints, in the order of the graph's inputs; each is released after its last use. Thread-safe.
@@ -99,11 +98,11 @@ class CompiledGraph : public std::enable_shared_from_this<CompiledGraph> {
   // Of graphs from files: on symbols of the inputs, the caller's to check. Where one does not hold, the graph computes something else.
   std::span<const model::SizeGuard> guards() const;
   const driver::Report& report() const;
-  bool writes_input(uint32_t position) const;  // of graphs from files
-  const plan::Plan* plan() const;          // null for a fallback
+  bool writes_input(uint32_t position) const;    // of graphs from files
+  const plan::Plan* plan() const;                // null for a fallback
   std::vector<at::Tensor> held_tensors() const;  // those of set_constants
-  const FoldedConstants* constants() const;  // null where option freezing found nothing to prepare, or is off
-  driver::GraphSummary summary() const;      // empty for a fallback
+  const FoldedConstants* constants() const;      // null where option freezing found nothing to prepare, or is off
+  driver::GraphSummary summary() const;          // empty for a fallback
   std::optional<driver::ConstSummary> const_summary() const;
   // What became of the graph, for people; title and before as in driver/summary.h.
   std::string describe(std::string_view title, std::span<const driver::StageTime> before = {}) const;

@@ -115,9 +115,7 @@ class OwnedResults {
   std::vector<at::Tensor> take() && { return std::move(results_); }
 
  private:
-  bool add(const at::Tensor& tensor) {
-    return !tensor.defined() || tensor.numel() == 0 || memory_.insert(tensor.storage().unsafeGetStorageImpl()).second;
-  }
+  bool add(const at::Tensor& tensor) { return !tensor.defined() || tensor.numel() == 0 || memory_.insert(tensor.storage().unsafeGetStorageImpl()).second; }
 
   std::set<const void*> memory_;
   std::vector<at::Tensor> results_;
@@ -125,8 +123,7 @@ class OwnedResults {
 
 class Operator::Run {
  public:
-  Run(const Operator& op, const std::vector<at::Tensor>& tensors, const std::vector<int64_t>& integers)
-      : op_(op), tensors_(tensors), integers_(integers) {}
+  Run(const Operator& op, const std::vector<at::Tensor>& tensors, const std::vector<int64_t>& integers) : op_(op), tensors_(tensors), integers_(integers) {}
 
   Values results() const {
     switch (op_.kind) {
@@ -144,9 +141,7 @@ class Operator::Run {
   }
 
  private:
-  c10::IValue value(const Place& place) const {
-    return place.is_tensor ? c10::IValue(tensors_.at(place.position)) : c10::IValue(integers_.at(place.position));
-  }
+  c10::IValue value(const Place& place) const { return place.is_tensor ? c10::IValue(tensors_.at(place.position)) : c10::IValue(integers_.at(place.position)); }
   Values values(const Places& places) const {
     Values found;
     for (const Place& place : places) found.push_back(value(place));
@@ -256,8 +251,7 @@ void refuse_handles(const CallGraph& calls, const Call& call) {
 
 }  // namespace
 
-CallGraph with_functions(const CallGraph& calls,
-                         const std::function<std::shared_ptr<const FileModel>(CallGraph subgraph)>& make) {
+CallGraph with_functions(const CallGraph& calls, const std::function<std::shared_ptr<const FileModel>(CallGraph subgraph)>& make) {
   CallGraph out = calls;
   out.subgraphs.clear();
   for (Call& call : out.calls) {
@@ -265,8 +259,7 @@ CallGraph with_functions(const CallGraph& calls,
     if (!model::is_higher_order(call)) continue;
     if (!model::is_control_flow(call)) throw_unsupported("{}", describe(calls, call));
     for (model::CallValue result : call.results)
-      if (calls.values[result].kind != CallValueInfo::Kind::Tensor)
-        throw_unsupported("{}: results that are no tensors", describe(calls, call));
+      if (calls.values[result].kind != CallValueInfo::Kind::Tensor) throw_unsupported("{}: results that are no tensors", describe(calls, call));
     const ControlFlow found = model::read_control_flow(calls, call);
     Operands operands;
     auto op = std::make_shared<Operator>();
@@ -284,8 +277,8 @@ CallGraph with_functions(const CallGraph& calls,
       const CallGraph signature = subgraph;
       op->steps.emplace_back(signature, make(std::move(subgraph)));
     }
-    const RegisteredFunction function = register_function(
-        [op](const std::vector<at::Tensor>& tensors, const std::vector<int64_t>& integers) { return op->run(tensors, integers); });
+    const RegisteredFunction function =
+        register_function([op](const std::vector<at::Tensor>& tensors, const std::vector<int64_t>& integers) { return op->run(tensors, integers); });
     call.callee = frontend::function_callee;
     call.args = std::move(operands).arguments(function.number);
     call.result_is_list = true;

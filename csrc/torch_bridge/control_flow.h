@@ -12,7 +12,6 @@ namespace cxxinductor::torch_bridge {
 // make: compiles a subgraph, which holds no control flow any more; those of nested calls before their own, else in the order of the calls.
 // null: the result is planned and not run. Unsupported for operators that are not known, and results that are integers. Results share no
 // memory with operands, nor with each other.
-model::CallGraph with_functions(const model::CallGraph& calls,
-                                const std::function<std::shared_ptr<const FileModel>(model::CallGraph subgraph)>& make);
+model::CallGraph with_functions(const model::CallGraph& calls, const std::function<std::shared_ptr<const FileModel>(model::CallGraph subgraph)>& make);
 
 }  // namespace cxxinductor::torch_bridge

@@ -45,9 +45,8 @@ Convolution read_arguments(const torch::jit::Stack& arguments) {
 
 ConvBackend backend_of(const Convolution& c) {
   const auto numbers = [](const std::vector<int64_t>& values) { return c10::fromIntArrayRefSlow(values); };
-  return at::native::select_conv_backend(c.input, c.weight, c.bias, numbers(c.stride), numbers(c.padding),
-                                         numbers(c.dilation), c.transposed, numbers(c.output_padding), c.groups,
-                                         std::nullopt);
+  return at::native::select_conv_backend(c.input, c.weight, c.bias, numbers(c.stride), numbers(c.padding), numbers(c.dilation), c.transposed,
+                                         numbers(c.output_padding), c.groups, std::nullopt);
 }
 
 // Backends compute one dimension as two.
@@ -69,8 +68,7 @@ c10::DimVector strides_in(at::MemoryFormat format, c10::IntArrayRef sizes) {
 // dimensions of size 1 too, which a plan does not care for. Nothing if the plan has its elements in another order, or
 // if it is no result of this call.
 std::optional<at::Tensor> destination(const Convolution& c, at::MemoryFormat format) {
-  const std::vector<int64_t> sizes =
-      at::native::conv_output_size(c.input.sizes(), c.weight.sizes(), c.padding, c.stride, c.dilation);
+  const std::vector<int64_t> sizes = at::native::conv_output_size(c.input.sizes(), c.weight.sizes(), c.padding, c.stride, c.dilation);
   const c10::DimVector wanted = strides_in(format, sizes);
   const bool has_height = c.out.dim() + 1 == c.input.dim();  // not in `out`
   if (!has_height && c.out.dim() != c.input.dim()) return std::nullopt;
@@ -87,16 +85,14 @@ std::optional<at::Tensor> destination(const Convolution& c, at::MemoryFormat for
 }
 
 bool call_cudnn(const Convolution& c) {
-  if (!c.input.options().type_equal(c.weight.options()) || (c.bias && !c.input.options().type_equal(c.bias->options())))
-    return false;
+  if (!c.input.options().type_equal(c.weight.options()) || (c.bias && !c.input.options().type_equal(c.bias->options()))) return false;
   const at::MemoryFormat format = at::native::cudnn_conv_suggest_memory_format(c.input, c.weight);
   std::optional<at::Tensor> out = destination(c, format);
   if (!out) return false;
   const at::Context& settings = at::globalContext();
   const bool deterministic = settings.deterministicCuDNN() || settings.deterministicAlgorithms();
-  at::cudnn_convolution_outf(c.input.contiguous(format), c.weight, c.padding, c.stride, c.dilation, c.groups,
-                             settings.benchmarkCuDNN(), deterministic, settings.allowTF32CuDNN(at::Float32Op::CONV),
-                             *out);
+  at::cudnn_convolution_outf(c.input.contiguous(format), c.weight, c.padding, c.stride, c.dilation, c.groups, settings.benchmarkCuDNN(), deterministic,
+                             settings.allowTF32CuDNN(at::Float32Op::CONV), *out);
   if (c.bias) out->add_(at::native::reshape_bias(c.input.dim(), *c.bias));
   return true;
 }
@@ -104,8 +100,7 @@ bool call_cudnn(const Convolution& c) {
 bool call_depthwise(const Convolution& c) {
   std::optional<at::Tensor> out = destination(c, at::MemoryFormat::Contiguous);
   if (!out) return false;
-  at::_conv_depthwise2d_outf(c.input.contiguous(), c.weight, c.weight.sizes().slice(2), c.bias, c.stride, c.padding,
-                             c.dilation, *out);
+  at::_conv_depthwise2d_outf(c.input.contiguous(), c.weight, c.weight.sizes().slice(2), c.bias, c.stride, c.padding, c.dilation, *out);
   return true;
 }
 

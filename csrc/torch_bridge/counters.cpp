@@ -14,8 +14,8 @@ Counters read_counters() {
   const AtomicCounters& c = counters();
   const runtime::GraphCounters& g = runtime::graph_counters();
   const runtime::CacheCounters& cache = runtime::cache_counters();
-  return {c.graphs, c.kernels, c.externs, c.aten_fallbacks, c.eager_fallbacks, c.checked_launches, c.background_compiles, c.background_calls,
-          c.copied_results, cache.hits, cache.writes, g.recordings, g.replays, g.patched_nodes, g.refused_stretches};
+  return {c.graphs,         c.kernels,  c.externs,    c.aten_fallbacks, c.eager_fallbacks, c.checked_launches, c.background_compiles, c.background_calls,
+          c.copied_results, cache.hits, cache.writes, g.recordings,     g.replays,         g.patched_nodes,    g.refused_stretches};
 }
 
 void reset_counters() {

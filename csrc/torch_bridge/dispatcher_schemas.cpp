@@ -41,8 +41,7 @@ std::string alias_name(const c10::AliasInfo* alias) {
 }  // namespace
 
 std::optional<model::Schema> DispatcherSchemas::find(std::string_view callee, std::string_view overload) const {
-  const auto handle =
-      c10::Dispatcher::singleton().findSchema({std::string(callee), overload == "default" ? "" : std::string(overload)});
+  const auto handle = c10::Dispatcher::singleton().findSchema({std::string(callee), overload == "default" ? "" : std::string(overload)});
   if (!handle) return std::nullopt;
   const c10::FunctionSchema& torch_schema = handle->schema();
   model::Schema schema;

@@ -81,8 +81,7 @@ double magnitude(const at::Tensor& tensor) {
 // A copy on the host that the interpreter's comparison reads.
 interp::MemRef memref_of(const at::Tensor& tensor) {
   const at::Tensor host = tensor.to(at::kCPU).contiguous();
-  interp::MemRef memref{interp::allocate("", static_cast<int64_t>(host.nbytes())), from_torch(host.scalar_type()), 0,
-                        host.sizes().vec(), host.strides().vec()};
+  interp::MemRef memref{interp::allocate("", static_cast<int64_t>(host.nbytes())), from_torch(host.scalar_type()), 0, host.sizes().vec(), host.strides().vec()};
   if (host.nbytes() > 0) std::memcpy(memref.storage->bytes.data(), host.const_data_ptr(), host.nbytes());
   return memref;
 }
@@ -160,15 +159,13 @@ void EagerReference::CheckPlan::find_writers(const plan::Plan& plan) {
     if (last_writer[b] != kNever) complete[last_writer[b]].push_back(plan::BufferId(b));
   for (uint32_t i = 0; i < plan.inputs.size(); ++i) {
     const plan::Input& input = plan.inputs[i];
-    if (input.kind == plan::Input::Kind::Tensor && last_writer[input.buffer.index()] != kNever)
-      written_inputs.insert(i);
+    if (input.kind == plan::Input::Kind::Tensor && last_writer[input.buffer.index()] != kNever) written_inputs.insert(i);
   }
 }
 
 class EagerReference::Check final : public driver::KernelCheck {
  public:
-  Check(const CheckPlan& check_plan, std::vector<c10::IValue> inputs)
-      : check_plan_(check_plan), state_(check_plan.executor.bind(std::move(inputs))) {
+  Check(const CheckPlan& check_plan, std::vector<c10::IValue> inputs) : check_plan_(check_plan), state_(check_plan.executor.bind(std::move(inputs))) {
     for (uint32_t input : check_plan_.written_inputs) {
       c10::IValue& value = state_.values[check_plan_.calls().inputs[input]];
       if (value.isTensor()) value = value.toTensor().clone();
@@ -277,8 +274,7 @@ class EagerReference::Check final : public driver::KernelCheck {
     }
     const at::Tensor target = state_.values[call.args[0].as<OperandRef>()->operand].toTensor();
     const c10::IValue& from = state_.values[call.args[1].as<OperandRef>()->operand];
-    state_.values[call.results[0]] =
-        at::empty_strided(target.sizes(), target.strides(), target.options()).copy_(from.toTensor());
+    state_.values[call.results[0]] = at::empty_strided(target.sizes(), target.strides(), target.options()).copy_(from.toTensor());
   }
 
   // Whether there was a value to compare with.
@@ -290,13 +286,10 @@ class EagerReference::Check final : public driver::KernelCheck {
     for (CallValue value : check_plan_.values_of[buffer.index()]) {
       const CallValueInfo& info = check_plan_.calls().values[value];
       const size_t producer = check_plan_.producers[value];
-      if (info.kind != CallValueInfo::Kind::Tensor || info.dtype != call.plan.buffers[buffer].dtype ||
-          producer == kNever)
-        continue;
+      if (info.kind != CallValueInfo::Kind::Tensor || info.dtype != call.plan.buffers[buffer].dtype || producer == kNever) continue;
       if (!compared) {
         const std::optional<at::Tensor> expected = reference(value);
-        if (expected && (expected->sizes() != actual.sizes() || expected->scalar_type() != actual.scalar_type()))
-          continue;
+        if (expected && (expected->sizes() != actual.sizes() || expected->scalar_type() != actual.scalar_type())) continue;
         if (expected) compare(call, step, buffer, *expected, actual);
         compared = expected.has_value();
       }
@@ -323,8 +316,7 @@ class EagerReference::Check final : public driver::KernelCheck {
     }
   }
 
-  void compare(const runtime::CallView& call, size_t step, plan::BufferId buffer, const at::Tensor& expected,
-               const at::Tensor& actual) const {
+  void compare(const runtime::CallView& call, size_t step, plan::BufferId buffer, const at::Tensor& expected, const at::Tensor& actual) const {
     const DType dtype = from_torch(actual.scalar_type());
     const plan::Launch* launch = launch_that_uses(call.plan, call.plan.steps[step], buffer);
     interp::Tolerance tolerance;
@@ -342,12 +334,10 @@ class EagerReference::Check final : public driver::KernelCheck {
     const interp::Difference difference = interp::find_difference(memref_of(expected), memref_of(actual), tolerance);
     if (difference.differing == 0) return;
     std::string text =
-        driver::describe_mismatch(call.plan, step, buffer, fmt::format("[{}]", fmt::join(actual.sizes().vec(), ", ")),
-                                  difference, "eager", "ATen's");
+        driver::describe_mismatch(call.plan, step, buffer, fmt::format("[{}]", fmt::join(actual.sizes().vec(), ", ")), difference, "eager", "ATen's");
     const std::vector<std::string> feeding = unchecked_feeders(call.plan, step);
     if (!feeding.empty())
-      text += fmt::format("\n  or one that feeds it what ATen has no value of: {}; check=interp tells them apart",
-                          fmt::join(feeding, ", "));
+      text += fmt::format("\n  or one that feeds it what ATen has no value of: {}; check=interp tells them apart", fmt::join(feeding, ", "));
     throw KernelMismatch(text);
   }
 
@@ -367,8 +357,7 @@ class EagerReference::Check final : public driver::KernelCheck {
           if (!kernel.params[i].read || kernel.params[i].written || !unchecked_.contains(buffer)) continue;
           if (writer == kNever || writer >= step || !seen.insert(writer).second) continue;
           open.push_back(writer);
-          if (const auto feeder = plan::launches_of(plan.steps[writer]); !feeder.empty())
-            names.push_back(plan.kernels[feeder[0].kernel].name);
+          if (const auto feeder = plan::launches_of(plan.steps[writer]); !feeder.empty()) names.push_back(plan.kernels[feeder[0].kernel].name);
         }
       }
     }
@@ -378,13 +367,12 @@ class EagerReference::Check final : public driver::KernelCheck {
   const CheckPlan& check_plan_;
   AtenExecutor::State state_;
   interp::Symbols symbols_;
-  std::vector<double> input_magnitudes_;  // of what the launches of the step under way read
+  std::vector<double> input_magnitudes_;    // of what the launches of the step under way read
   std::vector<ExternInput> extern_inputs_;  // the same of an extern call
-  std::set<uint32_t> unchecked_;          // buffers that are complete and had nothing to be compared with
+  std::set<uint32_t> unchecked_;            // buffers that are complete and had nothing to be compared with
 };
 
-EagerReference::EagerReference(model::CallGraph calls, const std::vector<frontend::ImportedName>& names,
-                               const plan::Plan& plan, const Options& options)
+EagerReference::EagerReference(model::CallGraph calls, const std::vector<frontend::ImportedName>& names, const plan::Plan& plan, const Options& options)
     : check_plan_(std::make_unique<CheckPlan>(std::move(calls), options)) {
   check_plan_->find_producers();
   check_plan_->find_values(names, plan);

@@ -21,8 +21,7 @@ class EagerReference {
  public:
   // names: from import_graph. Unsupported when a call writes into a tensor that is no input: such calls cannot be
   // repeated one by one.
-  EagerReference(model::CallGraph calls, const std::vector<frontend::ImportedName>& names, const plan::Plan& plan,
-                 const Options& options);
+  EagerReference(model::CallGraph calls, const std::vector<frontend::ImportedName>& names, const plan::Plan& plan, const Options& options);
   ~EagerReference();
   // For one call with these inputs, of which those that the call will write to are copied. Must not outlive this.
   std::unique_ptr<driver::KernelCheck> check(std::vector<c10::IValue> inputs) const;

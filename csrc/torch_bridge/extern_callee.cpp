@@ -31,8 +31,7 @@ bool is_constant(const Arg& arg) {
 }
 
 bool is_tensor(const c10::Type& type) {
-  if (type.kind() == c10::TypeKind::OptionalType)
-    return is_tensor(*type.expectRef<c10::OptionalType>().getElementType());
+  if (type.kind() == c10::TypeKind::OptionalType) return is_tensor(*type.expectRef<c10::OptionalType>().getElementType());
   return type.kind() == c10::TypeKind::TensorType;
 }
 
@@ -135,20 +134,16 @@ class DispatcherCallee final : public runtime::ExternCallee {
   }
 
   // An op resizes a destination whose sizes are not those of its result: what was planned is then stale.
-  void check_destinations(const std::vector<c10::IValue>& stack,
-                          std::span<const runtime::TensorView> destinations) const {
+  void check_destinations(const std::vector<c10::IValue>& stack, std::span<const runtime::TensorView> destinations) const {
     for (size_t k = 0; k < std::min(stack.size(), destinations.size()); ++k) {
       const at::Tensor& written = stack[k].toTensor();
-      if (!std::ranges::equal(written.sizes(), destinations[k].sizes) ||
-          (written.numel() > 0 && written.const_data_ptr() != destinations[k].data))
-        throw_internal("{}: expected to write result {} where it was planned, found it resized",
-                       handle_.schema().name(), k);
+      if (!std::ranges::equal(written.sizes(), destinations[k].sizes) || (written.numel() > 0 && written.const_data_ptr() != destinations[k].data))
+        throw_internal("{}: expected to write result {} where it was planned, found it resized", handle_.schema().name(), k);
     }
   }
 
   // Flattened: a list result gives one tensor an item; ints among the results give a ref without owner.
-  void take_results(std::vector<c10::IValue>& stack, std::span<const runtime::Operand> operands,
-                    std::span<runtime::TensorRef> results) const {
+  void take_results(std::vector<c10::IValue>& stack, std::span<const runtime::Operand> operands, std::span<runtime::TensorRef> results) const {
     size_t next = 0;
     const auto take = [&](at::Tensor tensor) {
       if (next >= results.size()) return;
@@ -174,8 +169,7 @@ class DispatcherCallee final : public runtime::ExternCallee {
   static bool is_lent(const at::Tensor& result, std::span<const runtime::Operand> operands) {
     const void* const memory = result.storage().data();
     return std::any_of(operands.begin(), operands.end(), [&](const runtime::Operand& operand) {
-      return operand.kind == runtime::Operand::Kind::Tensor && operand.tensor.base == nullptr &&
-             operand.tensor.data == memory && memory != nullptr;
+      return operand.kind == runtime::Operand::Kind::Tensor && operand.tensor.base == nullptr && operand.tensor.data == memory && memory != nullptr;
     });
   }
 
@@ -201,8 +195,6 @@ class DispatcherCallee final : public runtime::ExternCallee {
 
 }  // namespace
 
-std::unique_ptr<runtime::ExternCallee> make_extern_callee(const plan::CallExtern& call) {
-  return std::make_unique<DispatcherCallee>(call);
-}
+std::unique_ptr<runtime::ExternCallee> make_extern_callee(const plan::CallExtern& call) { return std::make_unique<DispatcherCallee>(call); }
 
 }  // namespace cxxinductor::torch_bridge

@@ -27,9 +27,8 @@ namespace {
 constexpr size_t most_forms = 16;
 
 bool hold(std::span<const model::SizeGuard> guards, const InputSymbols::Values& symbols) {
-  return std::all_of(guards.begin(), guards.end(), [&](const model::SizeGuard& guard) {
-    return model::holds(guard, [&](std::string_view symbol) { return symbols.find(symbol)->second; });
-  });
+  return std::all_of(guards.begin(), guards.end(),
+                     [&](const model::SizeGuard& guard) { return model::holds(guard, [&](std::string_view symbol) { return symbols.find(symbol)->second; }); });
 }
 
 std::vector<uint32_t> written_inputs(const CompiledGraph& graph, const model::CallGraph& calls) {
@@ -46,11 +45,7 @@ class FileModel::Forms {
  public:
   // first: made under the settings of now.
   Forms(model::CallGraph calls, SharedGraph first, const Options& options)
-      : calls_(std::move(calls)),
-        symbols_(calls_),
-        options_(options),
-        first_{std::move(first), CompileSettings::current()},
-        forms_{first_} {}
+      : calls_(std::move(calls)), symbols_(calls_), options_(options), first_{std::move(first), CompileSettings::current()}, forms_{first_} {}
   ~Forms() {
     if (!options_.wait) graph_compiles(options_).cancel(this);
   }
@@ -69,9 +64,7 @@ class FileModel::Forms {
     if (!is_compiling_) {
       is_compiling_ = true;
       graph_compiles(options_).run_in_background(
-          this, {calls_.name, 1, [this, symbols, settings](const InterruptCheck& interrupted) {
-                  add_in_background(*symbols, settings, interrupted);
-                }});
+          this, {calls_.name, 1, [this, symbols, settings](const InterruptCheck& interrupted) { add_in_background(*symbols, settings, interrupted); }});
     }
     return uncompiled();
   }
@@ -115,9 +108,8 @@ class FileModel::Forms {
 
   SharedGraph find(const InputSymbols::Values& symbols, const CompileSettings& settings) const {
     const std::shared_lock lock(mutex_);
-    const auto found = std::find_if(forms_.begin(), forms_.end(), [&](const Form& form) {
-      return form.settings == settings && hold(form.graph->guards(), symbols);
-    });
+    const auto found =
+        std::find_if(forms_.begin(), forms_.end(), [&](const Form& form) { return form.settings == settings && hold(form.graph->guards(), symbols); });
     return found == forms_.end() ? nullptr : found->graph;
   }
 
@@ -186,13 +178,11 @@ FileModel::FileModel(model::CallGraph calls, std::vector<std::shared_ptr<const F
 
 FileModel::~FileModel() = default;
 
-std::shared_ptr<const FileModel> FileModel::make(const model::CallGraph& calls, const Options& options, bool compiled,
-                                                 const InterruptCheck& interrupted) {
+std::shared_ptr<const FileModel> FileModel::make(const model::CallGraph& calls, const Options& options, bool compiled, const InterruptCheck& interrupted) {
   std::vector<std::shared_ptr<const FileModel>> subgraphs;
   const auto make_subgraph = [&](model::CallGraph subgraph) {
     std::vector<std::shared_ptr<const FileModel>> none;
-    subgraphs.push_back(
-        std::shared_ptr<const FileModel>(new FileModel(std::move(subgraph), std::move(none), options, compiled, interrupted)));
+    subgraphs.push_back(std::shared_ptr<const FileModel>(new FileModel(std::move(subgraph), std::move(none), options, compiled, interrupted)));
     return subgraphs.back();
   };
   model::CallGraph lowered = with_functions(calls, make_subgraph);
@@ -228,9 +218,7 @@ std::vector<PlanForPackage> package_model(const model::CallGraph& calls, const T
   return plans;
 }
 
-std::shared_ptr<const FileModel> FileModel::uncompiled(const model::CallGraph& calls, const Options& options) {
-  return make(calls, options, false, {});
-}
+std::shared_ptr<const FileModel> FileModel::uncompiled(const model::CallGraph& calls, const Options& options) { return make(calls, options, false, {}); }
 
 std::vector<c10::IValue> FileModel::run(std::vector<c10::IValue> inputs) const {
   const std::vector<std::string> derived = symbols_.derived();

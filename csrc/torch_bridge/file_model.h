@@ -23,8 +23,7 @@ struct PackagedPlans;
 class FileModel {
  public:
   // Throws and falls back as CompiledGraph::from_file.
-  static std::shared_ptr<const FileModel> compile(const model::CallGraph& calls, const Options& options,
-                                                  const InterruptCheck& interrupted = {});
+  static std::shared_ptr<const FileModel> compile(const model::CallGraph& calls, const Options& options, const InterruptCheck& interrupted = {});
   // The same, run op by op through ATen, which is no fallback that counts.
   static std::shared_ptr<const FileModel> uncompiled(const model::CallGraph& calls, const Options& options);
   // Of the same calls that package_model had. Whatever fails throws.
@@ -44,14 +43,13 @@ class FileModel {
             const InterruptCheck& interrupted);
   FileModel(std::shared_ptr<const CompiledGraph> graph, const model::CallGraph& calls, std::vector<std::shared_ptr<const FileModel>> subgraphs,
             const Options& options);
-  static std::shared_ptr<const FileModel> make(const model::CallGraph& calls, const Options& options, bool compiled,
-                                               const InterruptCheck& interrupted);
+  static std::shared_ptr<const FileModel> make(const model::CallGraph& calls, const Options& options, bool compiled, const InterruptCheck& interrupted);
 
   std::string name_;
-  InputSymbols symbols_;     // of what is given to run
+  InputSymbols symbols_;  // of what is given to run
   std::shared_ptr<const CompiledGraph> first_;
   std::vector<uint32_t> written_;  // inputs that it writes to
-  std::unique_ptr<Forms> forms_;  // first_, and others for where it does not hold; null: it runs through ATen anyway
+  std::unique_ptr<Forms> forms_;   // first_, and others for where it does not hold; null: it runs through ATen anyway
   std::vector<std::shared_ptr<const FileModel>> subgraphs_;
 };
 

@@ -54,8 +54,8 @@ std::vector<at::Tensor> FoldedConstants::tensors() const {
 }
 
 bool FoldedConstants::is_from(const Source& source, const at::Tensor& tensor) {
-  return !tensor.is_inference() && source.storage._unsafe_get_target() == tensor.storage().unsafeGetStorageImpl() &&
-         source.data == tensor.const_data_ptr() && source.version == static_cast<uint32_t>(tensor._version());
+  return !tensor.is_inference() && source.storage._unsafe_get_target() == tensor.storage().unsafeGetStorageImpl() && source.data == tensor.const_data_ptr() &&
+         source.version == static_cast<uint32_t>(tensor._version());
 }
 
 bool FoldedConstants::is_current(const Prepared& prepared, const std::vector<c10::IValue>& inputs) const {

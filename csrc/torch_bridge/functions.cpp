@@ -47,8 +47,7 @@ FunctionTable& table() {
   return made_table.get([] { return FunctionTable(); });
 }
 
-std::vector<at::Tensor> call_function(int64_t number, const c10::List<std::optional<at::Tensor>>& tensors,
-                                      at::IntArrayRef integers) {
+std::vector<at::Tensor> call_function(int64_t number, const c10::List<std::optional<at::Tensor>>& tensors, at::IntArrayRef integers) {
   const auto function = table().find(number);
   if (function == nullptr) throw_user_error("call_function: expected the number of a registered function, found {}", number);
   std::vector<at::Tensor> given;
@@ -62,8 +61,7 @@ std::vector<at::Tensor> call_function(int64_t number, const c10::List<std::optio
 
 const RegisteredOps ops([](torch::Library& library) {
   // Random: what the function does is not known, so calls keep their order and are made once each.
-  library.def("call_function(int function, Tensor?[] tensors, int[] integers) -> Tensor[]",
-              {at::Tag::nondeterministic_seeded});
+  library.def("call_function(int function, Tensor?[] tensors, int[] integers) -> Tensor[]", {at::Tag::nondeterministic_seeded});
   library.impl("call_function", c10::DispatchKey::CompositeExplicitAutograd, call_function);
   // Says what an input holds at a point of a traced program (cxxinductor/input_versions.py).
   library.def("input_version(Tensor version, int chain) -> ()");

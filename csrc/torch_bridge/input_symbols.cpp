@@ -29,9 +29,7 @@ void InputSymbols::derive(std::set<std::string, std::less<>> known) {
         for (sym::Expr symbol : size.free_symbols())
           if (!known.contains(symbol.name())) unknown.push_back(symbol);
         sym::Expr factor, rest;
-        if (unknown.size() != 1 || !sym::split_linear(size, unknown.front(), &factor, &rest) || !factor.is_constant() ||
-            factor.is_constant(0))
-          continue;
+        if (unknown.size() != 1 || !sym::split_linear(size, unknown.front(), &factor, &rest) || !factor.is_constant() || factor.is_constant(0)) continue;
         derived_.push_back({std::string(unknown.front().name()), i, d, factor.constant(), rest});
         known.emplace(unknown.front().name());
         changed = true;
@@ -60,8 +58,7 @@ std::optional<InputSymbols::Values> InputSymbols::values(const std::vector<c10::
       if (info.sizes[d].is_symbol()) found.emplace(info.sizes[d].name(), inputs[i].toTensor().size(static_cast<int64_t>(d)));
   }
   for (const Derived& derived : derived_)
-    found.emplace(derived.symbol,
-                  (inputs[derived.input].toTensor().size(static_cast<int64_t>(derived.dim)) - evaluate(derived.rest, found)) / derived.factor);
+    found.emplace(derived.symbol, (inputs[derived.input].toTensor().size(static_cast<int64_t>(derived.dim)) - evaluate(derived.rest, found)) / derived.factor);
   return found;
 }
 

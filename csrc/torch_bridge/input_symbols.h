@@ -25,7 +25,8 @@ class InputSymbols {
   std::vector<std::string> derived() const;
 
   const std::vector<model::CallValueInfo>& inputs() const { return inputs_; }
-  // Of symbols that are integers, or sizes of tensors, among the inputs, and of those that follow. None where an input is not of the kind or rank that the graph has.
+  // Of symbols that are integers, or sizes of tensors, among the inputs, and of those that follow. None where an input is not of the kind or rank that the
+  // graph has.
   std::optional<Values> values(const std::vector<c10::IValue>& inputs) const;
   // Puts copies in the place of tensors that have other strides than the graph was recorded with.
   void lay_out(std::vector<c10::IValue>& inputs) const;

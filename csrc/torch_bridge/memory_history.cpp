@@ -8,9 +8,7 @@ namespace cxxinductor::torch_bridge {
 // Other allocators throw where they are asked.
 bool records_memory_history() { return cuda_allocator()->name() == "native" && cuda_allocator()->isHistoryEnabled(); }
 
-AllocationLabel::AllocationLabel(const std::string& text) : previous_(cuda_allocator()->getUserMetadata()) {
-  cuda_allocator()->setUserMetadata(text);
-}
+AllocationLabel::AllocationLabel(const std::string& text) : previous_(cuda_allocator()->getUserMetadata()) { cuda_allocator()->setUserMetadata(text); }
 AllocationLabel::~AllocationLabel() { cuda_allocator()->setUserMetadata(previous_); }
 
 }  // namespace cxxinductor::torch_bridge

@@ -57,9 +57,7 @@ class Snapshot {
   }
 
  private:
-  void add(HeldMemory::Kind kind, const RecordingSegment& memory) {
-    rows_.push_back({kind, "", "", "", memory.device, memory.address, memory.bytes});
-  }
+  void add(HeldMemory::Kind kind, const RecordingSegment& memory) { rows_.push_back({kind, "", "", "", memory.device, memory.address, memory.bytes}); }
 
   void add(const CompiledGraph& graph) {
     seen_.clear();
@@ -87,8 +85,8 @@ class Snapshot {
     if (!tensor.has_storage()) return;
     const auto address = reinterpret_cast<uint64_t>(tensor.storage().data());
     if (address == 0 || !seen_.insert(address).second) return;
-    rows_.push_back({kind, std::move(name), graph.name(), std::move(origin), from_torch(tensor.device()), address,
-                     static_cast<int64_t>(tensor.storage().nbytes())});
+    rows_.push_back(
+        {kind, std::move(name), graph.name(), std::move(origin), from_torch(tensor.device()), address, static_cast<int64_t>(tensor.storage().nbytes())});
   }
 
   std::set<uint64_t> seen_;  // of one graph

@@ -125,8 +125,7 @@ std::string code_distrust(const Container& container, const std::string& library
   return {};
 }
 
-std::optional<PackagedPlans> choose_plans(const std::shared_ptr<const OpenPackage>& opened, std::span<const Build> builds,
-                                          std::string& note) {
+std::optional<PackagedPlans> choose_plans(const std::shared_ptr<const OpenPackage>& opened, std::span<const Build> builds, std::string& note) {
   const auto settings = CompileSettings::current();
   const Build* chosen = nullptr;
   Targets targets;

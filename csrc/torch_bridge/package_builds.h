@@ -50,7 +50,6 @@ struct OpenPackage {
 // Why the code in there is not used: nobody trusted made it, another version did, or options ask for what needs the calls. "" when it is.
 std::string code_distrust(const package_file::Container& container, const std::string& library_version, const Options& options);
 // The last build that this machine runs: builds are in the order of their architectures. None, and why: `note`.
-std::optional<PackagedPlans> choose_plans(const std::shared_ptr<const OpenPackage>& opened, std::span<const package_file::Build> builds,
-                                          std::string& note);
+std::optional<PackagedPlans> choose_plans(const std::shared_ptr<const OpenPackage>& opened, std::span<const package_file::Build> builds, std::string& note);
 
 }  // namespace cxxinductor::torch_bridge

@@ -8,8 +8,7 @@
 
 namespace cxxinductor::torch_bridge {
 
-PendingGraph::PendingGraph(model::CallGraph calls, const std::vector<at::Tensor>& constants, const CompileSettings& settings,
-                           const Options& options)
+PendingGraph::PendingGraph(model::CallGraph calls, const std::vector<at::Tensor>& constants, const CompileSettings& settings, const Options& options)
     : calls_(std::move(calls)),
       constants_(constants),
       settings_(settings),
@@ -33,11 +32,11 @@ void PendingGraph::enqueue() {
   Stage expected = Stage::New;
   if (!stage_.compare_exchange_strong(expected, Stage::Queued)) return;
   graph_compiles(options_).run_in_background(this, {calls_.name, 1, [this](const InterruptCheck& interrupted) {
-    try {
-      if (begin(Stage::Queued)) compile(interrupted);
-    } catch (const Interrupted&) {  // the graph or the process ends
-    }
-  }});
+                                                      try {
+                                                        if (begin(Stage::Queued)) compile(interrupted);
+                                                      } catch (const Interrupted&) {  // the graph or the process ends
+                                                      }
+                                                    }});
 }
 
 // Of the thread that has begun it.

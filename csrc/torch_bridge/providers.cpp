@@ -114,8 +114,10 @@ targets::TargetRuntime& runtime_for(Device device, const Options& options) {
 }  // namespace
 
 void check_target(const Options& options) {
-  if (!options.target.empty()) registry().registered(options.target).options_of(options.target_options);
-  else if (!options.target_options.empty()) throw_user_error("option target_options: expected a target in option target, found none");
+  if (!options.target.empty())
+    registry().registered(options.target).options_of(options.target_options);
+  else if (!options.target_options.empty())
+    throw_user_error("option target_options: expected a target in option target, found none");
 }
 
 void add_target(const RegisteredTarget& target) { registry().add(target); }
@@ -149,9 +151,10 @@ void open_torch_library(DeviceType type) {
   const std::string path = join_path(library_folder(reinterpret_cast<const void*>(&at::get_num_threads)), std::string(name));
   if (dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL) != nullptr) return;
   const char* message = dlerror();
-  throw_user_error("the model is on a device of type {}, but LibTorch's library for it does not open: {}; take a build of LibTorch with it, or export the model for "
-                   "the CPU",
-                   to_string(type), message ? message : path);
+  throw_user_error(
+      "the model is on a device of type {}, but LibTorch's library for it does not open: {}; take a build of LibTorch with it, or export the model for "
+      "the CPU",
+      to_string(type), message ? message : path);
 }
 
 bool has_compiler(Device device, const Options& options) {
@@ -190,9 +193,7 @@ Targets targets_for(const std::vector<Device>& devices, const Options& options) 
 
 std::optional<Target> find_target(Device device, const std::string& arch) { return registry().of(device.type).describe(device.index, arch); }
 
-Target target_of_arch(const std::string& arch, int multiprocessors) {
-  return *registry().of(device_type_of_arch(arch)).target_of_arch(arch, multiprocessors);
-}
+Target target_of_arch(const std::string& arch, int multiprocessors) { return *registry().of(device_type_of_arch(arch)).target_of_arch(arch, multiprocessors); }
 
 Target target_of_arch(Device device, const std::string& arch) {
   targets::TargetRuntime& kind = registry().of(device.type);
@@ -212,9 +213,8 @@ DeviceType device_type_of_arch(const std::string& arch) {
   throw_user_error("expected an architecture of {}, found '{}'", known, arch);
 }
 
-std::shared_ptr<runtime::KernelProvider> make_provider(const plan::Plan& plan, const Targets& targets, const Options& options,
-                                                       runtime::Host& host, const std::optional<std::string>& source,
-                                                       const runtime::PackagedCode& packaged) {
+std::shared_ptr<runtime::KernelProvider> make_provider(const plan::Plan& plan, const Targets& targets, const Options& options, runtime::Host& host,
+                                                       const std::optional<std::string>& source, const runtime::PackagedCode& packaged) {
   CXXI_CHECK(!source || plan.kernels.size() == 1, "one source for {} kernels", plan.kernels.size());
   Services& shared = services(options);
   const targets::CompileResources resources{shared.pool, shared.cache(options), options, host};

@@ -55,10 +55,8 @@ DeviceType device_type_of_arch(const std::string& arch);
 std::string_view known_archs(DeviceType type);
 
 // source: compiled in the place of the text that codegen would emit, for a plan of one kernel. packaged: code of this plan.
-std::shared_ptr<runtime::KernelProvider> make_provider(const plan::Plan& plan, const Targets& targets,
-                                                       const Options& options, runtime::Host& host,
-                                                       const std::optional<std::string>& source = std::nullopt,
-                                                       const runtime::PackagedCode& packaged = {});
+std::shared_ptr<runtime::KernelProvider> make_provider(const plan::Plan& plan, const Targets& targets, const Options& options, runtime::Host& host,
+                                                       const std::optional<std::string>& source = std::nullopt, const runtime::PackagedCode& packaged = {});
 // The machine code of all kernels of the plan, for devices that need not be there.
 runtime::CodeByHash compile_for_package(const plan::Plan& plan, const Targets& targets, const Options& options);
 // The cache on disk; null where options turn it off.

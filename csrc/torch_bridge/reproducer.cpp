@@ -70,8 +70,7 @@ Texts remake(const model::CallGraph& calls, const frontend::ImportEnvironment& e
 
 }  // namespace
 
-std::string write_reproducer(const model::CallGraph& calls, const frontend::ImportEnvironment& environment,
-                             const Options& options, const std::string& error) {
+std::string write_reproducer(const model::CallGraph& calls, const frontend::ImportEnvironment& environment, const Options& options, const std::string& error) {
   Texts texts;
   try {
     texts = remake(calls, environment, options);
@@ -80,10 +79,8 @@ std::string write_reproducer(const model::CallGraph& calls, const frontend::Impo
   }
   const std::string folder = driver::write_dump(texts.report, calls.name + ".failed", base_folder(options), "all");
   std::string targets;
-  for (Device device : texts.targets.devices())
-    targets += fmt::format("target: {} {}\n", to_string(device), texts.targets.of(device).arch);
-  write_text(join_path(folder, "error.txt"),
-             fmt::format("{}\n\noptions: {}\n{}{}", error, to_string(options), targets, kContents));
+  for (Device device : texts.targets.devices()) targets += fmt::format("target: {} {}\n", to_string(device), texts.targets.of(device).arch);
+  write_text(join_path(folder, "error.txt"), fmt::format("{}\n\noptions: {}\n{}{}", error, to_string(options), targets, kContents));
   write_text(join_path(folder, "calls.txt"), model::print(calls));
   return folder;
 }

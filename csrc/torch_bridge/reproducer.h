@@ -13,7 +13,6 @@ namespace cxxinductor::torch_bridge {
 // Writes error.txt, calls.txt and, as far as the compile still gets, the three IRs and the sources of all kernels.
 // The folder lies under options.dump_dir, else under the system's folder for temporary files. Returns its path; throws
 // UserError when it cannot be written.
-std::string write_reproducer(const model::CallGraph& calls, const frontend::ImportEnvironment& environment,
-                             const Options& options, const std::string& error);
+std::string write_reproducer(const model::CallGraph& calls, const frontend::ImportEnvironment& environment, const Options& options, const std::string& error);
 
 }  // namespace cxxinductor::torch_bridge

@@ -21,8 +21,7 @@ bool splits_product(const at::Tensor& result, const at::Tensor& left, const at::
   const int64_t unit = aligned_elements(result), elements = std::gcd(result.stride(0), result.size(1));
   const int64_t bytes = std::gcd(elements * 2, int64_t{matmul_row_bytes});
   if (bytes == matmul_row_bytes || result.size(1) < 2 * unit) return false;
-  if (left.stride(1) != 1 || right.stride(0) != 1 || left.size(1) % unit != 0 || left.stride(0) % unit != 0 || right.stride(1) % unit != 0)
-    return false;
+  if (left.stride(1) != 1 || right.stride(0) != 1 || left.size(1) % unit != 0 || left.stride(0) % unit != 0 || right.stride(1) % unit != 0) return false;
   const double operations = 2.0 * static_cast<double>(result.numel()) * static_cast<double>(left.size(1));
   return is_split_worth(operations, bytes) && starts_aligned(left) && starts_aligned(right);
 }

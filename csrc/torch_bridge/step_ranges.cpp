@@ -11,8 +11,7 @@
 namespace cxxinductor::torch_bridge {
 
 std::string name_of_step(const plan::Plan& plan, const plan::Step& step) {
-  if (const std::span<const plan::Launch> launches = plan::launches_of(step); !launches.empty())
-    return plan.kernels[launches.front().kernel].name;
+  if (const std::span<const plan::Launch> launches = plan::launches_of(step); !launches.empty()) return plan.kernels[launches.front().kernel].name;
   const auto* call = std::get_if<plan::CallExtern>(&step);
   if (!call) return "";
   const bool has_module = plan.origins.contains(call->origin) && !plan.origins[call->origin].module.empty();

@@ -31,21 +31,17 @@ using runtime::TensorView;
 
 namespace {
 
-constexpr OwnerOperations tensor_operations{
-    [](void* object) { c10::raw::intrusive_ptr::incref(static_cast<c10::TensorImpl*>(object)); },
-    [](void* object) { c10::raw::intrusive_ptr::decref(static_cast<c10::TensorImpl*>(object)); }};
-constexpr OwnerOperations storage_operations{
-    [](void* object) { c10::raw::intrusive_ptr::incref(static_cast<c10::StorageImpl*>(object)); },
-    [](void* object) { c10::raw::intrusive_ptr::decref(static_cast<c10::StorageImpl*>(object)); }};
+constexpr OwnerOperations tensor_operations{[](void* object) { c10::raw::intrusive_ptr::incref(static_cast<c10::TensorImpl*>(object)); },
+                                            [](void* object) { c10::raw::intrusive_ptr::decref(static_cast<c10::TensorImpl*>(object)); }};
+constexpr OwnerOperations storage_operations{[](void* object) { c10::raw::intrusive_ptr::incref(static_cast<c10::StorageImpl*>(object)); },
+                                             [](void* object) { c10::raw::intrusive_ptr::decref(static_cast<c10::StorageImpl*>(object)); }};
 
 c10::IntArrayRef array_ref(std::span<const int64_t> span) { return {span.data(), span.size()}; }
 
-at::Tensor on_storage(c10::Storage storage, void* data, DType dtype, std::span<const int64_t> sizes,
-                      std::span<const int64_t> strides) {
+at::Tensor on_storage(c10::Storage storage, void* data, DType dtype, std::span<const int64_t> sizes, std::span<const int64_t> strides) {
   const auto device = storage.device().type();
   const auto offset = (static_cast<char*>(data) - static_cast<char*>(storage.mutable_data())) / byte_size(dtype);
-  auto tensor = at::detail::make_tensor<c10::TensorImpl>(std::move(storage), dense_keys(device),
-                                                         c10::scalarTypeToTypeMeta(to_torch(dtype)));
+  auto tensor = at::detail::make_tensor<c10::TensorImpl>(std::move(storage), dense_keys(device), c10::scalarTypeToTypeMeta(to_torch(dtype)));
   tensor.unsafeGetTensorImpl()->set_sizes_and_strides(array_ref(sizes), array_ref(strides), offset);
   return tensor;
 }
@@ -77,8 +73,7 @@ TensorRef to_ref(at::Tensor tensor) {
 
 at::Tensor to_tensor(TensorRef ref) {
   if (!ref.owner) return {};
-  return at::Tensor(c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim(
-      static_cast<c10::TensorImpl*>(ref.owner.detach())));
+  return at::Tensor(c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim(static_cast<c10::TensorImpl*>(ref.owner.detach())));
 }
 
 runtime::Value to_value(c10::IValue&& value) {
@@ -104,8 +99,7 @@ c10::IValue to_ivalue(runtime::Value&& value) {
 at::Tensor view_tensor(const TensorView& view) {
   if (view.base == nullptr) {
     // Arena memory: the executable keeps it for the whole call, so this storage owns nothing.
-    c10::Storage storage(c10::Storage::use_byte_size_t(), reach(view), c10::DataPtr(view.data, to_torch(view.device)),
-                         nullptr, false);
+    c10::Storage storage(c10::Storage::use_byte_size_t(), reach(view), c10::DataPtr(view.data, to_torch(view.device)), nullptr, false);
     return on_storage(std::move(storage), view.data, view.dtype, view.sizes, view.strides);
   }
   auto* impl = static_cast<c10::TensorImpl*>(view.base->owner.get());
@@ -118,31 +112,26 @@ Owner TorchHost::allocate(Device device, int64_t bytes, void** data) {
   const c10::Device torch_device = to_torch(device);
   const c10::OptionalDeviceGuard guard(torch_device.is_cpu() ? std::nullopt : std::optional(torch_device));
   c10::Allocator* allocator = c10::GetAllocator(torch_device.type());
-  auto storage =
-      c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), static_cast<size_t>(bytes),
-                                            allocator->allocate(static_cast<size_t>(bytes)), allocator, false);
+  auto storage = c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), static_cast<size_t>(bytes),
+                                                       allocator->allocate(static_cast<size_t>(bytes)), allocator, false);
   *data = storage->mutable_data();
   return Owner(storage.release(), &storage_operations);
 }
 
-TensorRef TorchHost::empty_strided(DType dtype, Device device, std::span<const int64_t> sizes,
-                                   std::span<const int64_t> strides) {
+TensorRef TorchHost::empty_strided(DType dtype, Device device, std::span<const int64_t> sizes, std::span<const int64_t> strides) {
   const c10::Device torch_device = to_torch(device);
   const c10::OptionalDeviceGuard guard(torch_device.is_cpu() ? std::nullopt : std::optional(torch_device));
-  at::Tensor tensor =
-      at::detail::empty_strided_generic(array_ref(sizes), array_ref(strides), c10::GetAllocator(torch_device.type()),
-                                        dense_keys(torch_device.type()), to_torch(dtype));
+  at::Tensor tensor = at::detail::empty_strided_generic(array_ref(sizes), array_ref(strides), c10::GetAllocator(torch_device.type()),
+                                                        dense_keys(torch_device.type()), to_torch(dtype));
   return to_ref(std::move(tensor));
 }
 
-TensorRef TorchHost::alias(const TensorRef& base, void* data, DType dtype, std::span<const int64_t> sizes,
-                           std::span<const int64_t> strides) {
+TensorRef TorchHost::alias(const TensorRef& base, void* data, DType dtype, std::span<const int64_t> sizes, std::span<const int64_t> strides) {
   auto* impl = static_cast<c10::TensorImpl*>(base.owner.get());
   return to_ref(on_storage(impl->storage(), data, dtype, sizes, strides));
 }
 
-bool TorchHost::reuse_storage(TensorRef& tensor, DType dtype, std::span<const int64_t> sizes,
-                          std::span<const int64_t> strides) {
+bool TorchHost::reuse_storage(TensorRef& tensor, DType dtype, std::span<const int64_t> sizes, std::span<const int64_t> strides) {
   const c10::Storage storage = static_cast<c10::TensorImpl*>(tensor.owner.get())->storage();
   // This lets go of the tensor that came: whoever else holds it, or a view of it, still counts on the storage.
   tensor = to_ref(on_storage(storage, tensor.data, dtype, sizes, strides));
@@ -197,13 +186,9 @@ void* TorchHost::current_stream(Device device) {
 
 void TorchHost::drop_error() { forget_python_error(); }
 
-std::shared_ptr<runtime::RecordingPlace> TorchHost::recording_place(Device device, void* stream) {
-  return torch_bridge::recording_place(device, stream);
-}
+std::shared_ptr<runtime::RecordingPlace> TorchHost::recording_place(Device device, void* stream) { return torch_bridge::recording_place(device, stream); }
 
-std::unique_ptr<runtime::ExternCallee> TorchHost::resolve_extern(const plan::CallExtern& call) {
-  return make_extern_callee(call);
-}
+std::unique_ptr<runtime::ExternCallee> TorchHost::resolve_extern(const plan::CallExtern& call) { return make_extern_callee(call); }
 
 void TorchHost::parallel_for(int64_t count, int64_t grain, const std::function<void(int64_t, int64_t)>& body) {
   at::parallel_for(0, count, grain, [&](int64_t begin, int64_t end) { body(begin, end); });

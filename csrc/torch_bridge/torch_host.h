@@ -19,12 +19,9 @@ c10::IValue to_ivalue(runtime::Value&& value);
 class TorchHost final : public runtime::Host {
  public:
   runtime::Owner allocate(Device device, int64_t bytes, void** data) override;
-  runtime::TensorRef empty_strided(DType dtype, Device device, std::span<const int64_t> sizes,
-                                   std::span<const int64_t> strides) override;
-  bool reuse_storage(runtime::TensorRef& tensor, DType dtype, std::span<const int64_t> sizes,
-                 std::span<const int64_t> strides) override;
-  runtime::TensorRef alias(const runtime::TensorRef& base, void* data, DType dtype, std::span<const int64_t> sizes,
-                           std::span<const int64_t> strides) override;
+  runtime::TensorRef empty_strided(DType dtype, Device device, std::span<const int64_t> sizes, std::span<const int64_t> strides) override;
+  bool reuse_storage(runtime::TensorRef& tensor, DType dtype, std::span<const int64_t> sizes, std::span<const int64_t> strides) override;
+  runtime::TensorRef alias(const runtime::TensorRef& base, void* data, DType dtype, std::span<const int64_t> sizes, std::span<const int64_t> strides) override;
   std::vector<bool> held_by_others(std::span<const runtime::TensorRef* const> tensors) override;
   int64_t storage_bytes(const runtime::TensorRef& tensor) override;
   void copy_strided(const runtime::TensorView& to, const runtime::TensorView& from) override;

@@ -25,9 +25,7 @@ c10::Device to_torch(Device device) {
   return has_streams(device) ? c10::Device(type, static_cast<c10::DeviceIndex>(device.index)) : c10::Device(type);
 }
 
-c10::DispatchKeySet dense_keys(c10::DeviceType type) {
-  return c10::DispatchKeySet(c10::computeDispatchKey(std::nullopt, std::nullopt, c10::Device(type)));
-}
+c10::DispatchKeySet dense_keys(c10::DeviceType type) { return c10::DispatchKeySet(c10::computeDispatchKey(std::nullopt, std::nullopt, c10::Device(type))); }
 
 namespace {
 
@@ -50,9 +48,7 @@ Device from_torch(c10::Device device) {
 
 namespace {
 
-[[noreturn]] void mismatch(const Arg& arg, const c10::TypePtr& type) {
-  throw_user_error("argument {} does not fit type {}", to_string(arg), type->str());
-}
+[[noreturn]] void mismatch(const Arg& arg, const c10::TypePtr& type) { throw_user_error("argument {} does not fit type {}", to_string(arg), type->str()); }
 
 int64_t integer_of(const Arg& arg, const c10::TypePtr& type, const ArgResolver& resolver) {
   if (const auto* i = arg.as<int64_t>()) return *i;
@@ -116,8 +112,7 @@ c10::IValue sizes_of(const ArgList& list, const c10::TypePtr& element, const Arg
 // number does.
 c10::IValue tensor_to_ivalue(const Arg& arg, const c10::TypePtr& type, const ArgResolver& resolver) {
   if (arg.is_none()) return at::Tensor();
-  if (const std::optional<at::Scalar> number = number_of(arg, resolver))
-    return at::native::wrapped_scalar_tensor(*number);
+  if (const std::optional<at::Scalar> number = number_of(arg, resolver)) return at::native::wrapped_scalar_tensor(*number);
   if (const auto* ref = arg.as<OperandRef>()) return resolver.operand(ref->operand);
   mismatch(arg, type);
 }
@@ -222,8 +217,7 @@ c10::IValue to_ivalue(const Arg& arg, const c10::TypePtr& type, const ArgResolve
   }
 }
 
-std::vector<c10::IValue> build_stack(const c10::FunctionSchema& schema, const std::vector<Arg>& args,
-                                     const std::vector<std::pair<std::string, Arg>>& kwargs,
+std::vector<c10::IValue> build_stack(const c10::FunctionSchema& schema, const std::vector<Arg>& args, const std::vector<std::pair<std::string, Arg>>& kwargs,
                                      const ArgResolver& resolver) {
   std::vector<c10::IValue> stack;
   stack.reserve(schema.arguments().size());

@@ -10,8 +10,7 @@
 #include <optional>
 #include <utility>
 
-Batcher::Batcher(cxxinductor::Model model, at::Device device, BatchLimits limits, int threads)
-    : model_(std::move(model)), device_(device), limits_(limits) {
+Batcher::Batcher(cxxinductor::Model model, at::Device device, BatchLimits limits, int threads) : model_(std::move(model)), device_(device), limits_(limits) {
   for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
 }
 

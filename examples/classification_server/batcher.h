@@ -19,8 +19,8 @@ struct Answer {
 };
 
 struct BatchLimits {
-  int64_t requests = 16;                   // a batch starts when it has so many requests,
-  std::chrono::microseconds wait{2000};    // or its first one has waited for so long
+  int64_t requests = 16;                 // a batch starts when it has so many requests,
+  std::chrono::microseconds wait{2000};  // or its first one has waited for so long
 };
 
 class Batcher {

@@ -59,8 +59,7 @@ void print_load(const char* name, const Load& load, Batcher::Counts counts) {
   std::vector<double> sorted = load.milliseconds;
   std::sort(sorted.begin(), sorted.end());
   const auto percentile = [&](double part) { return sorted[static_cast<size_t>(part * static_cast<double>(sorted.size() - 1))]; };
-  std::printf("%s: %.1f images/s in batches of %.1f; latency p50 %.2f ms, p90 %.2f ms, p99 %.2f ms\n", name,
-              static_cast<double>(sorted.size()) / load.seconds, static_cast<double>(counts.requests) / static_cast<double>(counts.batches),
-              percentile(0.5), percentile(0.9), percentile(0.99));
+  std::printf("%s: %.1f images/s in batches of %.1f; latency p50 %.2f ms, p90 %.2f ms, p99 %.2f ms\n", name, static_cast<double>(sorted.size()) / load.seconds,
+              static_cast<double>(counts.requests) / static_cast<double>(counts.batches), percentile(0.5), percentile(0.9), percentile(0.99));
   print_histogram(sorted);
 }

@@ -36,15 +36,24 @@ Arguments parse_arguments(int argc, char** argv) {
       if (++i == argc) throw std::invalid_argument(name + ": expected a value");
       return argv[i];
     };
-    if (name == "--serve") arguments.socket = value();
-    else if (name == "--clients") arguments.clients = std::stoi(value());
-    else if (name == "--requests") arguments.requests = std::stoi(value());
-    else if (name == "--threads") arguments.threads = std::stoi(value());
-    else if (name == "--batch") arguments.limits.requests = std::stoll(value());
-    else if (name == "--wait-us") arguments.limits.wait = std::chrono::microseconds(std::stoll(value()));
-    else if (name == "--compare") arguments.compare = true;
-    else if (arguments.model.empty() && name.rfind("--", 0) != 0) arguments.model = name;
-    else throw std::invalid_argument("unknown argument " + name);
+    if (name == "--serve")
+      arguments.socket = value();
+    else if (name == "--clients")
+      arguments.clients = std::stoi(value());
+    else if (name == "--requests")
+      arguments.requests = std::stoi(value());
+    else if (name == "--threads")
+      arguments.threads = std::stoi(value());
+    else if (name == "--batch")
+      arguments.limits.requests = std::stoll(value());
+    else if (name == "--wait-us")
+      arguments.limits.wait = std::chrono::microseconds(std::stoll(value()));
+    else if (name == "--compare")
+      arguments.compare = true;
+    else if (arguments.model.empty() && name.rfind("--", 0) != 0)
+      arguments.model = name;
+    else
+      throw std::invalid_argument("unknown argument " + name);
   }
   if (arguments.model.empty()) throw std::invalid_argument("expected a model");
   if (arguments.clients < 1 || arguments.requests < 1 || arguments.threads < 1 || arguments.limits.requests < 1)

@@ -57,8 +57,7 @@ int connect_to(const std::string& path) {
   return connection;
 }
 
-SocketServer::SocketServer(const std::string& path, std::vector<int64_t> sizes, Batcher& batcher)
-    : path_(path), sizes_(std::move(sizes)), batcher_(batcher) {
+SocketServer::SocketServer(const std::string& path, std::vector<int64_t> sizes, Batcher& batcher) : path_(path), sizes_(std::move(sizes)), batcher_(batcher) {
   const sockaddr_un address = address_of(path);
   listening_ = new_socket();
   if (bind(listening_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) throw_errno(path);

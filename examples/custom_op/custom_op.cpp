@@ -47,8 +47,7 @@ at::Tensor call_swish(const at::Tensor& x, double beta) {
   return op.call(x, beta);
 }
 at::Tensor call_spread(const at::Tensor& x) {
-  static const auto op =
-      c10::Dispatcher::singleton().findSchemaOrThrow("example::spread", "").typed<at::Tensor(const at::Tensor&, at::IntArrayRef, bool)>();
+  static const auto op = c10::Dispatcher::singleton().findSchemaOrThrow("example::spread", "").typed<at::Tensor(const at::Tensor&, at::IntArrayRef, bool)>();
   const int64_t last[] = {-1};
   return op.call(x, last, true);
 }

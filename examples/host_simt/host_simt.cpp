@@ -1,7 +1,6 @@
 // A target for cxxinductor: kernels as a GPU has them, threads in blocks, compiled by a C++ compiler and run on threads of the host. It shows what a
 // target outside of the tree has to give (cxxinductor/target.h), not how to be fast.
 #include <cxxinductor/target.h>
-
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <spawn.h>
@@ -80,7 +79,8 @@ std::string unit_of(const KernelSource& source) {
   for (const std::string& entry : source.entries)
     unit += "extern \"C\" __attribute__((visibility(\"default\"))) bool " + runner_of(entry) +
             "(void* const* arguments, const uint32_t* grid, const uint32_t* block, int64_t shared_bytes, uint64_t first, uint64_t last) {\n"
-            "  return host_simt::run(&" + entry + ", arguments, grid, block, shared_bytes, first, last);\n}\n";
+            "  return host_simt::run(&" +
+            entry + ", arguments, grid, block, shared_bytes, first, last);\n}\n";
   return unit;
 }
 using Runner = bool (*)(void* const* arguments, const uint32_t* grid, const uint32_t* block, int64_t shared_bytes, uint64_t first, uint64_t last);

@@ -6,9 +6,7 @@
 CXXI_FN float cxxi_bits_float(unsigned int bits) { return __builtin_bit_cast(float, bits); }
 CXXI_FN unsigned int cxxi_float_bits(float value) { return __builtin_bit_cast(unsigned int, value); }
 CXXI_FN float cxxi_to_float(cxxi_f16 v) { return __builtin_bit_cast(_Float16, v.bits); }
-CXXI_FN cxxi_f16 cxxi_to_f16(float value) {
-  return {value != value ? (unsigned short)(0x7fff) : __builtin_bit_cast(unsigned short, _Float16(value))};
-}
+CXXI_FN cxxi_f16 cxxi_to_f16(float value) { return {value != value ? (unsigned short)(0x7fff) : __builtin_bit_cast(unsigned short, _Float16(value))}; }
 CXXI_FN cxxi_bf16 cxxi_to_bf16(float value) {
   const unsigned int bits = cxxi_float_bits(value);
   return {value != value ? (unsigned short)(0x7fff) : (unsigned short)((bits + 0x7fff + (bits >> 16 & 1)) >> 16)};
@@ -37,7 +35,7 @@ CXXI_FN float cxxi_exp_approx(float a) { return std::exp(a); }
 CXXI_FN float cxxi_log_approx(float a) { return std::log(a); }
 CXXI_FN float cxxi_max_nan(float a, float b) { return a != a || b != b ? NAN : std::signbit(a) && a == b ? b : a < b ? b : a; }
 CXXI_FN float cxxi_min_nan(float a, float b) { return a != a || b != b ? NAN : std::signbit(b) && a == b ? b : b < a ? b : a; }
-CXXI_FN unsigned long long cxxi_whole_product(unsigned int a, unsigned int b) { return (unsigned long long)(a) * b; }
+CXXI_FN unsigned long long cxxi_whole_product(unsigned int a, unsigned int b) { return (unsigned long long)(a)*b; }
 
 // ---- Threads ------------------------------------------------------------------------------------------------------
 CXXI_FN void cxxi_sync_block() { host_simt::block->wait_for_block(); }

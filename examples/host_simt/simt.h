@@ -2,11 +2,12 @@
 //
 // A thread of the host runs one block at a time. The block's threads are fibers with stacks of their own, which take turns: each runs until it
 // waits for others. Shared memory is memory of the thread of the host.
-#include <csetjmp>
+#include <ucontext.h>
+
 #include <cmath>
+#include <csetjmp>
 #include <cstdint>
 #include <cstring>
-#include <ucontext.h>
 #include <utility>
 #include <vector>
 

@@ -42,22 +42,27 @@ Arguments parse_arguments(int argc, char** argv) {
       if (++i == argc) throw std::invalid_argument(name + ": expected a value");
       return argv[i];
     };
-    if (name == "--prompt") arguments.prompt = parse_list(value());
-    else if (name == "--tokens") arguments.tokens = std::stoll(value());
-    else if (name == "--sample") arguments.temperature = std::stod(value());
-    else if (name == "--seed") arguments.seed = std::stoull(value());
-    else if (name == "--compare") arguments.compare = true;
-    else if (arguments.model.empty() && name.rfind("--", 0) != 0) arguments.model = name;
-    else throw std::invalid_argument("unknown argument " + name);
+    if (name == "--prompt")
+      arguments.prompt = parse_list(value());
+    else if (name == "--tokens")
+      arguments.tokens = std::stoll(value());
+    else if (name == "--sample")
+      arguments.temperature = std::stod(value());
+    else if (name == "--seed")
+      arguments.seed = std::stoull(value());
+    else if (name == "--compare")
+      arguments.compare = true;
+    else if (arguments.model.empty() && name.rfind("--", 0) != 0)
+      arguments.model = name;
+    else
+      throw std::invalid_argument("unknown argument " + name);
   }
   if (arguments.model.empty() || arguments.prompt.empty() || arguments.tokens < 1)
     throw std::invalid_argument("expected MODEL.pt2, a prompt and at least one token");
   return arguments;
 }
 
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
+double seconds_since(std::chrono::steady_clock::time_point start) { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); }
 
 // logits: f32[1, vocabulary]; returns i64[1, 1] on the same device, so that a GPU is not waited for.
 at::Tensor next_token(const at::Tensor& logits, const Arguments& arguments) {

@@ -40,10 +40,14 @@ Arguments parse_arguments(int argc, char** argv) {
       continue;
     }
     if (++i == argc) throw std::invalid_argument(name + ": expected a value");
-    if (name == "--epochs") arguments.epochs = std::stoi(argv[i]);
-    else if (name == "--device") arguments.device = argv[i];
-    else if (name == "--expect") arguments.expected_accuracy = std::stod(argv[i]);
-    else throw std::invalid_argument("unknown argument " + name);
+    if (name == "--epochs")
+      arguments.epochs = std::stoi(argv[i]);
+    else if (name == "--device")
+      arguments.device = argv[i];
+    else if (name == "--expect")
+      arguments.expected_accuracy = std::stod(argv[i]);
+    else
+      throw std::invalid_argument("unknown argument " + name);
   }
   if (files.size() != 2) throw std::invalid_argument("expected a file of images and a file of labels");
   arguments.images = files[0];
@@ -155,8 +159,8 @@ int main(int argc, char** argv) try {
   std::printf("accuracy on %ld test images: %.4f\n", static_cast<long>(test.labels.size(0)), found);
   if (arguments.device == "cxxi") {
     const cxxinductor::DeviceCounters counters = cxxinductor::device_counters();
-    std::printf("%ld calls recorded, %ld runs of %ld recordings, %ld ops through ATen\n", static_cast<long>(counters.calls),
-                static_cast<long>(counters.runs), static_cast<long>(counters.compiled), static_cast<long>(counters.through_aten));
+    std::printf("%ld calls recorded, %ld runs of %ld recordings, %ld ops through ATen\n", static_cast<long>(counters.calls), static_cast<long>(counters.runs),
+                static_cast<long>(counters.compiled), static_cast<long>(counters.through_aten));
   }
   return found >= arguments.expected_accuracy ? 0 : 1;
 } catch (const std::invalid_argument& error) {

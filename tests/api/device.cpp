@@ -29,16 +29,14 @@ using Step = std::function<at::Tensor(const at::Tensor& x, const at::Tensor& y)>
 
 // Losses of some steps: the loop is the same for both devices.
 template <class MakeStep>
-std::vector<float> train(c10::Device device, int steps, std::vector<int64_t> x_sizes, std::vector<int64_t> y_sizes,
-                         const MakeStep& make_step) {
+std::vector<float> train(c10::Device device, int steps, std::vector<int64_t> x_sizes, std::vector<int64_t> y_sizes, const MakeStep& make_step) {
   torch::manual_seed(3);
   const Step step = make_step(device);
   std::vector<float> losses;
   torch::manual_seed(5);
   std::vector<at::Tensor> xs, ys;
   for (int i = 0; i < steps; ++i) xs.push_back(at::randn(x_sizes)), ys.push_back(at::randn(y_sizes));
-  for (int i = 0; i < steps; ++i)
-    losses.push_back(step(xs[static_cast<size_t>(i)].to(device), ys[static_cast<size_t>(i)].to(device)).item<float>());
+  for (int i = 0; i < steps; ++i) losses.push_back(step(xs[static_cast<size_t>(i)].to(device), ys[static_cast<size_t>(i)].to(device)).item<float>());
   return losses;
 }
 
@@ -59,9 +57,7 @@ Step make_step(Module model, Optimizer optimizer) {
   };
 }
 
-torch::nn::Sequential mlp() {
-  return torch::nn::Sequential(torch::nn::Linear(8, 16), torch::nn::ReLU(), torch::nn::Linear(16, 4));
-}
+torch::nn::Sequential mlp() { return torch::nn::Sequential(torch::nn::Linear(8, 16), torch::nn::ReLU(), torch::nn::Linear(16, 4)); }
 
 }  // namespace
 
@@ -88,8 +84,7 @@ TEST_CASE("factories and writes to views") {
     row.mul_(2);
     half.add_(at::ones({3}, where));
     x.t().select(0, 5).fill_(-1);
-    return std::vector<at::Tensor>{x, half.contiguous(), x.t().sum(0), at::zeros({2, 2}, where),
-                                   at::full({3}, 7, where)};
+    return std::vector<at::Tensor>{x, half.contiguous(), x.t().sum(0), at::zeros({2, 2}, where), at::full({3}, 7, where)};
   };
   const auto found = run(device), expected = run(c10::kCPU);
   for (size_t i = 0; i < found.size(); ++i) check_close(found[i], expected[i]);
@@ -144,8 +139,7 @@ TEST_CASE("an MLP trains as in eager, one compiled graph per step") {
   const auto between = device_counters();
   INFO(explain_device());
   CHECK(between.runs == before.runs + 6);
-  CHECK(between.compiled <=
-        before.compiled + 3);  // the first step makes the optimizer's state, the second has gradients to drop
+  CHECK(between.compiled <= before.compiled + 3);  // the first step makes the optimizer's state, the second has gradients to drop
   CHECK(between.through_aten == before.through_aten);
   check_losses(train(device, 6, {5, 8}, {5, 4}, adamw), train(c10::kCPU, 6, {5, 8}, {5, 4}, adamw));
   CHECK(device_counters().runs == between.runs + 6);
@@ -178,8 +172,7 @@ TEST_CASE("sizes that differ become symbols, integers that follow from them are 
     at::Tensor flat = x.matmul(w).view({batch * length, 8});  // a size that is a product
     flat += 1;
     const at::Tensor shifted = flat.view({batch, length, 2, 4}).slice(1, 1, length).transpose(1, 2);
-    return (shifted + rows.slice(0, 0, length - 1).view({1, length - 1, 2, 4}).transpose(1, 2)).softmax(2) *
-           static_cast<double>(length);
+    return (shifted + rows.slice(0, 0, length - 1).view({1, length - 1, 2, 4}).transpose(1, 2)).softmax(2) * static_cast<double>(length);
   };
   int64_t before = device_counters().compiled;
   const auto check = [&](int64_t batch, int64_t length) {
@@ -215,9 +208,8 @@ TEST_CASE("floats that differ in recordings with other sizes, too") {
 
 TEST_CASE("a network of convolutions with batch norm, clipped gradients and RMSprop trains as in eager") {
   const auto step = [](c10::Device where) -> Step {
-    torch::nn::Sequential model(torch::nn::Conv2d(torch::nn::Conv2dOptions(3, 8, 3).padding(1)),
-                                torch::nn::BatchNorm2d(8), torch::nn::ReLU(), torch::nn::MaxPool2d(2),
-                                torch::nn::Flatten(), torch::nn::Linear(8 * 16, 4));
+    torch::nn::Sequential model(torch::nn::Conv2d(torch::nn::Conv2dOptions(3, 8, 3).padding(1)), torch::nn::BatchNorm2d(8), torch::nn::ReLU(),
+                                torch::nn::MaxPool2d(2), torch::nn::Flatten(), torch::nn::Linear(8 * 16, 4));
     model->to(where);
     auto optimizer = std::make_shared<torch::optim::RMSprop>(model->parameters(), torch::optim::RMSpropOptions(0.01));
     return [model, optimizer](const at::Tensor& x, const at::Tensor& y) mutable {
@@ -238,8 +230,7 @@ TEST_CASE("a network of convolutions with batch norm, clipped gradients and RMSp
 
 TEST_CASE("a transformer with dropout draws eager's masks") {
   const auto step = [](c10::Device where) -> Step {
-    torch::nn::TransformerEncoderLayer model(
-        torch::nn::TransformerEncoderLayerOptions(16, 4).dim_feedforward(32).dropout(0.1));
+    torch::nn::TransformerEncoderLayer model(torch::nn::TransformerEncoderLayerOptions(16, 4).dim_feedforward(32).dropout(0.1));
     model->to(where);
     auto optimizer = std::make_shared<torch::optim::Adam>(model->parameters(), torch::optim::AdamOptions(0.01));
     return [model, optimizer](const at::Tensor& x, const at::Tensor& y) mutable {

@@ -73,14 +73,11 @@ Tensors train(c10::Device device, Options options) {
 }  // namespace
 
 TEST_CASE("every optimizer of torch::optim trains as in eager") {
-  check([](c10::Device d) {
-    return train<torch::optim::SGD>(d, torch::optim::SGDOptions(0.1).momentum(0.9).nesterov(true));
-  });
+  check([](c10::Device d) { return train<torch::optim::SGD>(d, torch::optim::SGDOptions(0.1).momentum(0.9).nesterov(true)); });
   check([](c10::Device d) { return train<torch::optim::Adam>(d, torch::optim::AdamOptions(0.01).amsgrad(true)); });
   check([](c10::Device d) { return train<torch::optim::AdamW>(d, torch::optim::AdamWOptions(0.01)); });
   check([](c10::Device d) { return train<torch::optim::Adagrad>(d, torch::optim::AdagradOptions(0.1)); });
-  check(
-      [](c10::Device d) { return train<torch::optim::RMSprop>(d, torch::optim::RMSpropOptions(0.01).centered(true)); });
+  check([](c10::Device d) { return train<torch::optim::RMSprop>(d, torch::optim::RMSpropOptions(0.01).centered(true)); });
   check([](c10::Device d) { return train<torch::optim::LBFGS>(d, torch::optim::LBFGSOptions(0.1).max_iter(3)); });
 }
 

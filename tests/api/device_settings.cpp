@@ -22,15 +22,15 @@ using cxxinductor::torch_bridge::ContextSettings;
 class SeenByProducts {
  public:
   SeenByProducts() {
-    handle_ = at::addGlobalCallback(at::RecordFunctionCallback([](const at::RecordFunction& function) -> std::unique_ptr<at::ObserverContext> {
-                                      const at::Context& context = at::globalContext();
-                                      if (std::string_view(function.name()).starts_with("aten::mm") && function.inputs()[0].toTensor().is_cpu())
-                                        seen.push_back(fmt::format("cudnn {}, deterministic {}, rounded {}", context.userEnabledCuDNN(),
-                                                             context.deterministicAlgorithms(), is_rounded()));
-                                      return nullptr;
-                                    })
-                                        .needsInputs(true)
-                                        .scopes({at::RecordScope::FUNCTION}));
+    handle_ = at::addGlobalCallback(
+        at::RecordFunctionCallback([](const at::RecordFunction& function) -> std::unique_ptr<at::ObserverContext> {
+          const at::Context& context = at::globalContext();
+          if (std::string_view(function.name()).starts_with("aten::mm") && function.inputs()[0].toTensor().is_cpu())
+            seen.push_back(fmt::format("cudnn {}, deterministic {}, rounded {}", context.userEnabledCuDNN(), context.deterministicAlgorithms(), is_rounded()));
+          return nullptr;
+        })
+            .needsInputs(true)
+            .scopes({at::RecordScope::FUNCTION}));
     seen.clear();
   }
   ~SeenByProducts() { at::removeCallback(handle_); }
@@ -40,15 +40,11 @@ class SeenByProducts {
   static inline std::vector<std::string> seen;
 
  private:
-  static bool is_rounded() {
-    return at::globalContext().float32Precision(at::Float32Backend::CUDA, at::Float32Op::MATMUL) == at::Float32Precision::TF32;
-  }
+  static bool is_rounded() { return at::globalContext().float32Precision(at::Float32Backend::CUDA, at::Float32Op::MATMUL) == at::Float32Precision::TF32; }
   at::CallbackHandle handle_;
 };
 
-void set_precision(at::Float32Precision precision) {
-  at::globalContext().setFloat32Precision(at::Float32Backend::CUDA, at::Float32Op::MATMUL, precision);
-}
+void set_precision(at::Float32Precision precision) { at::globalContext().setFloat32Precision(at::Float32Backend::CUDA, at::Float32Op::MATMUL, precision); }
 
 }  // namespace
 

@@ -92,9 +92,8 @@ TEST_CASE("what hints decide is a guard") {
 })"),
                                  {{"a", 8}, {"b", 8}});
   const auto at = [&](int64_t a, int64_t b) {
-    return std::all_of(result.guards.begin(), result.guards.end(), [&](const model::SizeGuard& guard) {
-      return model::holds(guard, [&](std::string_view name) { return name == "a" ? a : b; });
-    });
+    return std::all_of(result.guards.begin(), result.guards.end(),
+                       [&](const model::SizeGuard& guard) { return model::holds(guard, [&](std::string_view name) { return name == "a" ? a : b; }); });
   };
   CHECK(at(8, 8));
   CHECK(at(3, 3));

@@ -1,8 +1,7 @@
 // A target that a C++ program describes itself: functions that it compiles with it are computed by its launches.
-#include <cxxinductor/target.h>
-
 #include <ATen/ATen.h>
 #include <cxxinductor/function.h>
+#include <cxxinductor/target.h>
 
 #include <atomic>
 

@@ -64,7 +64,8 @@ TEST_CASE("the emitted text of the corpus is what it was", "[corpus]") {
   const char* const bless = std::getenv("CXXINDUCTOR_BLESS");
   const char* const folder = std::getenv("CXXINDUCTOR_TEXTS");
   std::string found;
-  for (const auto& [device, target] : {std::pair(DeviceType::Cuda, "cuda sm_80"), {DeviceType::Cuda, "cuda sm_90a"}, {DeviceType::Cpu, "cpu x86-64-v3"}, {DeviceType::Cpu, "cpu x86-64-v4"}})
+  for (const auto& [device, target] :
+       {std::pair(DeviceType::Cuda, "cuda sm_80"), {DeviceType::Cuda, "cuda sm_90a"}, {DeviceType::Cpu, "cpu x86-64-v3"}, {DeviceType::Cpu, "cpu x86-64-v4"}})
     for (const auto& [name, graph] : corpus(device)) {
       const std::string text = run_to("source", graph, target);
       if (text.empty()) continue;

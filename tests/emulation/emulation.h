@@ -48,8 +48,8 @@ void launch(void (*kernel)(Args...), void* const* args, Launcher& launcher) {
     const std::tuple<Args*...> values{static_cast<Args*>(*next++)...};  // in order: braces
     std::apply([&](auto*... value) { kernel(*value...); }, values);
   };
-  launcher.run({[](const void* b) { (*static_cast<decltype(body)*>(b))(); }, &body, &threadIdx, &blockIdx, &blockDim, &gridDim, &block,
-                __start_cxxi_shared, __stop_cxxi_shared});
+  launcher.run({[](const void* b) { (*static_cast<decltype(body)*>(b))(); }, &body, &threadIdx, &blockIdx, &blockDim, &gridDim, &block, __start_cxxi_shared,
+                __stop_cxxi_shared});
 }
 
 }  // namespace cxxi_emulation
@@ -63,8 +63,8 @@ CXXI_HOOK __asan_storeN_noabort(uintptr_t address, size_t bytes) {
   if (cxxi_emulation::is_shared(address)) cxxi_emulation::block->note_store(reinterpret_cast<void*>(address), bytes);
 }
 CXXI_HOOK __asan_handle_no_return() {}
-#define CXXI_ACCESSES(bytes)                                                                               \
-  CXXI_HOOK __asan_load##bytes##_noabort(uintptr_t address) { __asan_loadN_noabort(address, bytes); }      \
+#define CXXI_ACCESSES(bytes)                                                                          \
+  CXXI_HOOK __asan_load##bytes##_noabort(uintptr_t address) { __asan_loadN_noabort(address, bytes); } \
   CXXI_HOOK __asan_store##bytes##_noabort(uintptr_t address) { __asan_storeN_noabort(address, bytes); }
 CXXI_ACCESSES(1)
 CXXI_ACCESSES(2)

@@ -15,8 +15,7 @@ HostText::HostText(const std::string& text, const std::vector<std::string>& kern
   std::string unit = "#include <emulation.h>\n" + text;
   for (const std::string& kernel : kernels)
     unit += fmt::format(
-        "extern \"C\" void run_{0}(void* const* args, cxxi_emulation::Launcher& launcher) {{ cxxi_emulation::launch(&{0}, args, launcher); }}\n",
-        kernel);
+        "extern \"C\" void run_{0}(void* const* args, cxxi_emulation::Launcher& launcher) {{ cxxi_emulation::launch(&{0}, args, launcher); }}\n", kernel);
   // The folder of the precompiled header comes first, then that of the intrinsics' host versions, which hide those of kernels_templates.
   std::vector<std::string> flags = {"-shared", "-I" CXXINDUCTOR_EMULATION_FOLDER, "-I" CXXINDUCTOR_SOURCE_DIR "/tests/emulation",
                                     "-I" CXXINDUCTOR_SOURCE_DIR "/kernels_templates"};

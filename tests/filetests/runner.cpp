@@ -72,8 +72,7 @@ Outcome run_test(const FileTest& test) {
   const bool expects_error = steps.ends_with(refusal);
   if (expects_error) steps.resize(steps.size() - refusal.size());
   tools::TextRun run{tools::parse_steps(steps), tools::parse_targets(test.target, test.head), {}};
-  for (const std::string& option : test.options)
-    set_option(run.options, option.substr(0, option.find('=')), option.substr(option.find('=') + 1));
+  for (const std::string& option : test.options) set_option(run.options, option.substr(0, option.find('=')), option.substr(option.find('=') + 1));
   try {
     return {tools::run_text(test.head, run), !expects_error};
   } catch (const Error& error) {

@@ -61,16 +61,13 @@ bool same(const Scalar& a, const Scalar& b, double tolerance) {
 }
 
 std::optional<std::string> difference(const interp::Tensor& expected, const interp::Tensor& found, double tolerance) {
-  if (expected.dtype != found.dtype)
-    return fmt::format("is {}, expected {}", to_string(found.dtype), to_string(expected.dtype));
-  if (expected.sizes != found.sizes)
-    return fmt::format("has sizes [{}], expected [{}]", fmt::join(found.sizes, ", "), fmt::join(expected.sizes, ", "));
-  if (expected.elements.size() != found.elements.size())
-    return fmt::format("has {} elements, expected {}", found.elements.size(), expected.elements.size());
+  if (expected.dtype != found.dtype) return fmt::format("is {}, expected {}", to_string(found.dtype), to_string(expected.dtype));
+  if (expected.sizes != found.sizes) return fmt::format("has sizes [{}], expected [{}]", fmt::join(found.sizes, ", "), fmt::join(expected.sizes, ", "));
+  if (expected.elements.size() != found.elements.size()) return fmt::format("has {} elements, expected {}", found.elements.size(), expected.elements.size());
   for (size_t i = 0; i < expected.elements.size(); ++i)
     if (!same(expected.elements[i], found.elements[i], tolerance))
-      return fmt::format("differs at element {} of {}: {}, expected {}", i, expected.elements.size(),
-                         to_string(found.elements[i]), to_string(expected.elements[i]));
+      return fmt::format("differs at element {} of {}: {}, expected {}", i, expected.elements.size(), to_string(found.elements[i]),
+                         to_string(expected.elements[i]));
   return std::nullopt;
 }
 
@@ -84,15 +81,13 @@ struct Edit {
 };
 
 ValueId replacement_of(const Edit& edit, ValueId id) {
-  for (auto it = edit.replaced.find(id.index()); it != edit.replaced.end(); it = edit.replaced.find(id.index()))
-    id = it->second;
+  for (auto it = edit.replaced.find(id.index()); it != edit.replaced.end(); it = edit.replaced.find(id.index())) id = it->second;
   return id;
 }
 
 // Some result of the node is live and is not to become an input.
 bool is_needed(const graph::Node& node, const Edit& edit, const std::vector<bool>& live) {
-  return std::any_of(node.results.begin(), node.results.end(),
-                     [&](ValueId id) { return live[id.index()] && !edit.to_inputs.contains(id.index()); });
+  return std::any_of(node.results.begin(), node.results.end(), [&](ValueId id) { return live[id.index()] && !edit.to_inputs.contains(id.index()); });
 }
 
 // The values that the outputs and mutations left by the edit read, directly or not.
@@ -187,8 +182,7 @@ std::vector<Edit> possible_edits(const RandomGraph& random) {
       const auto* id = std::get_if<ValueId>(&operand);
       if (id == nullptr) continue;
       const graph::Value& other = random.graph.values[*id];
-      if (other.dtype == value.dtype && other.sizes == value.sizes)
-        edits.push_back({.replaced = {{result.index(), *id}}});
+      if (other.dtype == value.dtype && other.sizes == value.sizes) edits.push_back({.replaced = {{result.index(), *id}}});
     }
     if (!node.operands.empty()) edits.push_back({.to_inputs = {result.index()}});
   }
@@ -233,15 +227,12 @@ interp::Arguments random_arguments(const graph::Graph& graph, const interp::Symb
     const graph::Value& value = graph.values[input.value];
     std::seed_seq words{seed, static_cast<uint64_t>(std::hash<std::string>()(value.name))};
     std::mt19937_64 random(words);
-    const auto number = [&](int64_t low, int64_t high) {
-      return std::uniform_int_distribution<int64_t>(low, high)(random);
-    };
+    const auto number = [&](int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(random); };
     interp::Tensor tensor;
     tensor.dtype = value.dtype;
     int64_t count = 1;
     for (sym::Expr extent : value.sizes) {
-      tensor.sizes.push_back(
-          sym::evaluate(extent, [&](std::string_view name) { return symbols.at(std::string(name)); }));
+      tensor.sizes.push_back(sym::evaluate(extent, [&](std::string_view name) { return symbols.at(std::string(name)); }));
       count *= tensor.sizes.back();
     }
     for (int64_t i = 0; i < count; ++i) {
@@ -262,8 +253,7 @@ interp::Arguments random_arguments(const graph::Graph& graph, const interp::Symb
 
 RandomGraph live_part(const RandomGraph& random) { return edited(random, {}); }
 
-std::vector<interp::Tensor> call_extern(const std::string& callee, const std::string&, const std::vector<Arg>&,
-                                        const std::vector<interp::Tensor>& operands) {
+std::vector<interp::Tensor> call_extern(const std::string& callee, const std::string&, const std::vector<Arg>&, const std::vector<interp::Tensor>& operands) {
   CXXI_CHECK(callee == "fuzz::twice" && operands.size() == 1, "unknown extern {}", callee);
   interp::Tensor result = operands[0];
   for (Scalar& element : result.elements) element = Scalar::from_real(result.dtype, 2 * element.as_real());
@@ -313,8 +303,8 @@ std::vector<interp::Tensor> run_from_texts(const graph::Graph& graph, const inte
     driver::PipelineState rest = state_of(driver::parse_form(text->second), graph);
     results = interpret(rest.form, arguments);
     driver::run_stages(stages.subspan(i + 1), rest);
-    CXXI_CHECK(driver::print(rest.form) == driver::print(whole.form), "from the text after {} the stages make another source:\n{}\ninstead of\n{}", stages[i].name,
-               driver::print(rest.form), driver::print(whole.form));
+    CXXI_CHECK(driver::print(rest.form) == driver::print(whole.form), "from the text after {} the stages make another source:\n{}\ninstead of\n{}",
+               stages[i].name, driver::print(rest.form), driver::print(whole.form));
   }
   return results;
 }
@@ -334,8 +324,7 @@ std::vector<Executor> ir_executors() {
 
 Executor text_executor() { return {"texts", run_from_texts}; }
 
-std::optional<Mismatch> find_mismatch(const RandomGraph& random, const interp::Arguments& arguments,
-                                      const std::vector<Executor>& executors) {
+std::optional<Mismatch> find_mismatch(const RandomGraph& random, const interp::Arguments& arguments, const std::vector<Executor>& executors) {
   const std::vector<interp::Tensor> expected = interp::run(random.graph, arguments, call_extern);
   std::vector<bool> are_exact;  // of each result
   for (const graph::Output& output : random.graph.outputs)
@@ -347,12 +336,10 @@ std::optional<Mismatch> find_mismatch(const RandomGraph& random, const interp::A
   for (const Executor& executor : executors) {
     try {
       const std::vector<interp::Tensor> found = executor.run(random.graph, arguments);
-      if (found.size() != expected.size())
-        return Mismatch{executor.name, fmt::format("{} results, expected {}", found.size(), expected.size())};
+      if (found.size() != expected.size()) return Mismatch{executor.name, fmt::format("{} results, expected {}", found.size(), expected.size())};
       for (size_t i = 0; i < expected.size(); ++i) {
         const double tolerance = are_exact.at(i) ? 0 : unit_of(expected[i].dtype) * largest;
-        if (const auto reason = difference(expected[i], found[i], tolerance))
-          return Mismatch{executor.name, fmt::format("result {} {}", i, *reason)};
+        if (const auto reason = difference(expected[i], found[i], tolerance)) return Mismatch{executor.name, fmt::format("result {} {}", i, *reason)};
       }
     } catch (const std::exception& error) {
       return Mismatch{executor.name, fmt::format("throws: {}", error.what())};
@@ -392,8 +379,7 @@ std::string describe(const RandomGraph& random, uint64_t seed, const Mismatch& m
   std::string text = fmt::format("; seed {}, executor '{}'\n", seed, mismatch.executor);
   for (const auto& [symbol, size] : random.symbols) text += fmt::format("; {} = {}\n", symbol, size);
   std::string reason = mismatch.reason.substr(0, 1500);
-  for (size_t at = reason.find('\n'); at != std::string::npos; at = reason.find('\n', at + 3))
-    reason.insert(at + 1, "; ");
+  for (size_t at = reason.find('\n'); at != std::string::npos; at = reason.find('\n', at + 3)) reason.insert(at + 1, "; ");
   return text + "; " + reason + "\n" + graph::print(random.graph);
 }
 

@@ -5,12 +5,11 @@
 //
 // File number i depends on SEED and i alone: COUNT 1 and FIRST i make it again, and leave it in file_fuzz_last.bin. The number of the file
 // under way is in file_fuzz_last.txt, for crashes.
-#include <ctime>
-
 #include <array>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <fstream>
 #include <string>
 

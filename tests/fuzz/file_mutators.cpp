@@ -20,7 +20,7 @@ void overwrite(std::string& bytes, size_t at, uint64_t value, size_t count) {
 
 uint64_t odd_number(Random& random) {
   static constexpr std::array<uint64_t, 18> numbers{
-      0, 1, 2, 8, 14, 30, 46, 255, 4096, 0x7fff, 0xffff, 0x7fffffff, 0xfffffffe, 0xffffffff, uint64_t{1} << 32, uint64_t{1} << 62, uint64_t{1} << 63,
+      0,           1, 2, 8, 14, 30, 46, 255, 4096, 0x7fff, 0xffff, 0x7fffffff, 0xfffffffe, 0xffffffff, uint64_t{1} << 32, uint64_t{1} << 62, uint64_t{1} << 63,
       ~uint64_t{0}};
   return random.one_in(3) ? random.bits() : random.pick(numbers);
 }
@@ -49,6 +49,7 @@ void collect(Json& json, std::vector<Json*>& out) {
 }
 
 const std::vector<Json>& odd_values() {
+  // clang-format off
   static const std::vector<Json> values{
       nullptr, true, false, 0, 1, -1, 2, 3, 7, 64, 128, 4096, 1000000007, 0.5, 1e300, -0.0,
       std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::min(), std::numeric_limits<uint64_t>::max(),
@@ -60,6 +61,7 @@ const std::vector<Json>& odd_values() {
       "torch.ops.aten.mm.default", "torch.ops.aten.from_file.default", "torch.ops.aten.set_.source_Tensor", "torch.ops.mylib.op.default",
       "torch.ops.higher_order.invoke_subgraph", "torch.ops.higher_order.cond", "_operator.mul", "torch.ops.aten.sym_size.int", "[1, {}]",
       Json::array(), Json::object(), Json::array({1, 2}), Json{{"as_int", -5}}, Json{{"as_none", true}}, Json{{"as_name", "x"}}, Json{{"name", "x"}}};
+  // clang-format on
   return values;
 }
 
@@ -214,11 +216,57 @@ void mutate_json_text(std::string& text, Random& random) {
 }
 
 void mutate_text(std::string& text, const std::string& other, Random& random) {
-  static const std::vector<std::string> pieces{
-      "0", "-1", "1", "2", "64", "2147483648", "9223372036854775807", "99999999999999999999", "1e400", "nan", "-inf", "s0", "s0*s0",
-      "floordiv(s0, 0)", "mod(s0, s1)", "(", ")", "[", "]", "<", ">", "{", "}", ",", ":", "%0", "%x", "@0", "$0", "$7", "\"", "\\", "f32", "bf16", "bool",
-      "c64", "expr(s0)", "handle(0)", "donated", "frozen", "storage 1", "offset(4)", "strides [0]", "list", "final", "cuda:9", "\n", " ", "\x80",
-      std::string(3000, '('), std::string(3000, '[')};
+  static const std::vector<std::string> pieces{"0",
+                                               "-1",
+                                               "1",
+                                               "2",
+                                               "64",
+                                               "2147483648",
+                                               "9223372036854775807",
+                                               "99999999999999999999",
+                                               "1e400",
+                                               "nan",
+                                               "-inf",
+                                               "s0",
+                                               "s0*s0",
+                                               "floordiv(s0, 0)",
+                                               "mod(s0, s1)",
+                                               "(",
+                                               ")",
+                                               "[",
+                                               "]",
+                                               "<",
+                                               ">",
+                                               "{",
+                                               "}",
+                                               ",",
+                                               ":",
+                                               "%0",
+                                               "%x",
+                                               "@0",
+                                               "$0",
+                                               "$7",
+                                               "\"",
+                                               "\\",
+                                               "f32",
+                                               "bf16",
+                                               "bool",
+                                               "c64",
+                                               "expr(s0)",
+                                               "handle(0)",
+                                               "donated",
+                                               "frozen",
+                                               "storage 1",
+                                               "offset(4)",
+                                               "strides [0]",
+                                               "list",
+                                               "final",
+                                               "cuda:9",
+                                               "\n",
+                                               " ",
+                                               "\x80",
+                                               std::string(3000, '('),
+                                               std::string(3000, '[')};
   for (size_t edits = 1 + random.below(3); edits > 0 && !text.empty(); --edits) {
     const auto [begin, end] = random.one_in(3) ? line_in(text, random) : word_in(text, random);
     const std::string piece = text.substr(begin, end - begin);

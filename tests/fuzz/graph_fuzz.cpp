@@ -11,10 +11,8 @@ namespace cxxinductor::fuzz {
 namespace {
 
 // Results that do not depend on the target's math library: bit-equal everywhere.
-constexpr ScalarOp exact_unary[] = {ScalarOp::Neg, ScalarOp::Abs, ScalarOp::Relu, ScalarOp::Square,
-                                    ScalarOp::Reciprocal};
-constexpr ScalarOp stepwise_unary[] = {ScalarOp::Floor, ScalarOp::Ceil, ScalarOp::Round, ScalarOp::Trunc,
-                                       ScalarOp::Sign};
+constexpr ScalarOp exact_unary[] = {ScalarOp::Neg, ScalarOp::Abs, ScalarOp::Relu, ScalarOp::Square, ScalarOp::Reciprocal};
+constexpr ScalarOp stepwise_unary[] = {ScalarOp::Floor, ScalarOp::Ceil, ScalarOp::Round, ScalarOp::Trunc, ScalarOp::Sign};
 constexpr ScalarOp smooth_unary[] = {ScalarOp::Exp,  ScalarOp::Tanh, ScalarOp::Sigmoid, ScalarOp::Silu,
                                      ScalarOp::Gelu, ScalarOp::Erf,  ScalarOp::Sin,     ScalarOp::Expm1};
 constexpr ScalarOp arithmetic[] = {ScalarOp::Add, ScalarOp::Sub, ScalarOp::Mul, ScalarOp::Maximum, ScalarOp::Minimum};
@@ -96,15 +94,12 @@ class Generator : ValuePool {
     }
   }
   // Continuous, so that inexact values may pass.
-  ValueId tame_inexact(ValueId x, double limit) {
-    return apply(ScalarOp::Clamp, {x, immediate(dtype(x), -limit), immediate(dtype(x), limit)});
-  }
+  ValueId tame_inexact(ValueId x, double limit) { return apply(ScalarOp::Clamp, {x, immediate(dtype(x), -limit), immediate(dtype(x), limit)}); }
 
   // Two values that broadcast, the second converted to the first's dtype.
   std::optional<std::pair<ValueId, ValueId>> pick_pair() {
     const ValueId x = pick_value();
-    const auto y =
-        pick_where([&](ValueId id) { return broadcasts(sizes(id), sizes(x)) && (exact(id) || is_float(dtype(x))); });
+    const auto y = pick_where([&](ValueId id) { return broadcasts(sizes(id), sizes(x)) && (exact(id) || is_float(dtype(x))); });
     if (!y) return std::nullopt;
     // A rank-0 operand beside a larger one enters in the compute type.
     const bool scalar = rank(*y) == 0 && rank(x) > 0;
@@ -150,9 +145,7 @@ class Generator : ValuePool {
     if (!pair || !exact(pair->first) || !exact(pair->second)) return;
     const ValueId condition = keep(apply(pick(comparisons), {pair->first, pair->second}), true);
     const auto x = pick_where([&](ValueId id) { return sizes(id) == sizes(condition) && dtype(id) != DType::Bool; });
-    if (x)
-      keep(apply(ScalarOp::Where, {condition, *x, immediate(dtype(*x), static_cast<double>(number(-2, 2)))}),
-           exact(*x));
+    if (x) keep(apply(ScalarOp::Where, {condition, *x, immediate(dtype(*x), static_cast<double>(number(-2, 2)))}), exact(*x));
   }
 
   void convert() {
@@ -357,8 +350,7 @@ class Generator : ValuePool {
   // Index values within [0, extent), or negative ones that wrap to it.
   ValueId index_into(ValueId numbers, sym::Expr extent, bool wraps) {
     const ValueId whole = convert_to(numbers, DType::I64);
-    const Operand bound =
-        extent.is_constant() ? Operand(Scalar::from_integer(DType::I64, extent.constant())) : Operand(extent);
+    const Operand bound = extent.is_constant() ? Operand(Scalar::from_integer(DType::I64, extent.constant())) : Operand(extent);
     const ValueId index = apply(ScalarOp::Remainder, {whole, bound});
     return wraps ? apply(ScalarOp::Sub, {index, bound}) : index;
   }
@@ -384,8 +376,7 @@ class Generator : ValuePool {
   static bool is_narrow_float(DType type) { return is_float(type) && byte_size(type) < 4; }
   bool is_input(ValueId id) const { return !value(id).producer.valid(); }
   ValueId like(ValueId x) {  // a value of the same sizes, often itself
-    const auto other =
-        pick_where([&](ValueId id) { return sizes(id) == sizes(x) && (exact(id) || is_float(dtype(x))); });
+    const auto other = pick_where([&](ValueId id) { return sizes(id) == sizes(x) && (exact(id) || is_float(dtype(x))); });
     return other ? convert_to(*other, dtype(x)) : x;
   }
   // Elements that combine to the same in any order.
@@ -394,8 +385,7 @@ class Generator : ValuePool {
     return cast(small_integers(x, combine == Combine::Mul || is_narrow_float(dtype(x)) ? 1 : 8), dtype(x));
   }
   Combine pick_combine(ValueId base) {
-    constexpr Combine all[] = {Combine::Overwrite, Combine::Overwrite, Combine::Add,
-                               Combine::Mul,       Combine::Max,       Combine::Min};
+    constexpr Combine all[] = {Combine::Overwrite, Combine::Overwrite, Combine::Add, Combine::Mul, Combine::Max, Combine::Min};
     const Combine combine = pick(all);
     const bool possible = exact(base) && dtype(base) != DType::Bool;
     return possible ? combine : Combine::Overwrite;
@@ -408,8 +398,7 @@ class Generator : ValuePool {
     graph::Scatter kind;
     kind.combine = pick_combine(base);
     // What is made of computed values may be no sum of small integers.
-    if (counts_repeats(kind.combine) && (!is_input(base) || is_narrow_float(dtype(base))))
-      base = combinable(base, kind.combine);
+    if (counts_repeats(kind.combine) && (!is_input(base) || is_narrow_float(dtype(base)))) base = combinable(base, kind.combine);
     const bool by_order = kind.combine == Combine::Overwrite && shape_.device == DeviceType::Cuda;
     const bool wraps = one_in(3);
     std::vector<ValueId> places, taken;
@@ -432,8 +421,7 @@ class Generator : ValuePool {
     take.source = kind.target;
     ValueId from = like(base);
     if (kind.combine != Combine::Overwrite && !exact(from)) from = base;
-    ValueId source = by_order ? builder_.full(immediate(dtype(base), 2), dtype(base), device_, shape)
-                              : builder_.gather(from, taken, take, shape);
+    ValueId source = by_order ? builder_.full(immediate(dtype(base), 2), dtype(base), device_, shape) : builder_.gather(from, taken, take, shape);
     mark(source, by_order || exact(from));
     if (!by_order) source = combinable(source, kind.combine);
     kind.unique_indices = by_order && one_in(2);
@@ -465,8 +453,7 @@ class Generator : ValuePool {
     };
     std::optional<ValueId> source;
     if (one_in(3)) source = scattered(part(*base));
-    if (!source || dtype(*source) != dtype(*base) || exact(*source) != exact(*base))
-      source = part(one_in(2) ? *base : like(*base));
+    if (!source || dtype(*source) != dtype(*base) || exact(*source) != exact(*base)) source = part(one_in(2) ? *base : like(*base));
     if (dtype(*base) != DType::Bool && one_in(2)) source = apply(ScalarOp::Neg, {*source});
     graph::Scatter kind;
     for (int d = 0; d < rank(*base); ++d) kind.target.push_back(d);

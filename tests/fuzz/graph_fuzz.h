@@ -36,8 +36,8 @@ RandomGraph live_part(const RandomGraph& random);  // without the nodes that no 
 // Every tensor input depends on the seed and its own name alone, so that it survives shrinking.
 interp::Arguments random_arguments(const graph::Graph& graph, const interp::Symbols& symbols, uint64_t seed);
 // fuzz::twice(x): twice its operand.
-std::vector<interp::Tensor> call_extern(const std::string& callee, const std::string& overload,
-                                        const std::vector<Arg>& args, const std::vector<interp::Tensor>& operands);
+std::vector<interp::Tensor> call_extern(const std::string& callee, const std::string& overload, const std::vector<Arg>& args,
+                                        const std::vector<interp::Tensor>& operands);
 
 struct Executor {
   std::string name;
@@ -52,8 +52,7 @@ struct Mismatch {
   std::string executor, reason;
 };
 // The first executor that differs from the reference or throws where the reference does not.
-std::optional<Mismatch> find_mismatch(const RandomGraph& random, const interp::Arguments& arguments,
-                                      const std::vector<Executor>& executors);
+std::optional<Mismatch> find_mismatch(const RandomGraph& random, const interp::Arguments& arguments, const std::vector<Executor>& executors);
 // A smaller graph on which the same executor still fails: drops outputs, bypasses nodes, turns nodes into inputs.
 RandomGraph shrink(RandomGraph random, uint64_t seed, const Executor& executor);
 // A file's worth of text to start debugging from.

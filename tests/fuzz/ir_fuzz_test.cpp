@@ -22,8 +22,7 @@ std::vector<fuzz::Executor> executors_of(uint64_t seed) {
 
 void report(const fuzz::RandomGraph& random, uint64_t seed, const fuzz::Mismatch& mismatch) {
   const auto executors = executors_of(seed);
-  const auto executor = std::find_if(executors.begin(), executors.end(),
-                                     [&](const fuzz::Executor& e) { return e.name == mismatch.executor; });
+  const auto executor = std::find_if(executors.begin(), executors.end(), [&](const fuzz::Executor& e) { return e.name == mismatch.executor; });
   const fuzz::RandomGraph small = fuzz::shrink(random, seed, *executor);
   const auto arguments = fuzz::random_arguments(small.graph, small.symbols, seed);
   const auto reason = fuzz::find_mismatch(small, arguments, {*executor}).value_or(mismatch);

@@ -12,8 +12,7 @@ namespace cxxinductor::fuzz {
 inline uint64_t first_seed() {
   const char* given = std::getenv("CXXINDUCTOR_FUZZ_SEED");
   if (given == nullptr) return 20261121;
-  static const uint64_t seed =
-      std::string_view(given) == "random" ? std::random_device()() : std::strtoull(given, nullptr, 10);
+  static const uint64_t seed = std::string_view(given) == "random" ? std::random_device()() : std::strtoull(given, nullptr, 10);
   return seed;
 }
 

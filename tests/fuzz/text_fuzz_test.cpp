@@ -73,10 +73,12 @@ class Mutator {
   }
 
   void edit(std::string& text) {
+    // clang-format off
     static const std::vector<std::string> pieces{
         "0", "-1", "1", "2", "64", "2147483648", "9223372036854775807", "99999999999999999999", "1e400", "nan", "-inf", "s0",
         "s0*s0", "floordiv(s0, 0)", "mod(s0, s1)", "(", ")", "[", "]", "<", ">", "{", "}", ",", ":", "%0", "%x", "@0", "$0",
         "$7", "\"", "\\", "f32", "bf16", "bool", "c64", "reduce<sum, dims=[0]>", "with", "strides", "own", "arena", "\n", " ", "\x80"};
+    // clang-format on
     const auto [begin, end] = below(3) == 0 ? line(text) : word(text);
     switch (below(6)) {
       case 0:

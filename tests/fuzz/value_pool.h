@@ -18,12 +18,11 @@ using graph::ValueId;
 using Sizes = std::vector<sym::Expr>;
 
 inline constexpr DType value_dtypes[] = {DType::F32, DType::F32, DType::F32, DType::F64, DType::BF16, DType::F16,
-                                  DType::I64, DType::I32, DType::U8,  DType::I8,  DType::Bool};
+                                         DType::I64, DType::I32, DType::U8,  DType::I8,  DType::Bool};
 
 class ValuePool {
  protected:
-  ValuePool(uint64_t seed, const Shape& shape)
-      : random_(seed), shape_(shape), builder_(out_.graph), device_{shape.device, 0} {}
+  ValuePool(uint64_t seed, const Shape& shape) : random_(seed), shape_(shape), builder_(out_.graph), device_{shape.device, 0} {}
 
   // ---- Choices ----
   int64_t number(int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(random_); }

@@ -157,20 +157,15 @@ program @transpose_add on cuda:0 (@x: TYPE[N, ROWS], @y: TYPE[ROWS, N]) {
 
 inline std::string replaced(std::string text, const std::vector<std::pair<std::string, std::string>>& words) {
   for (const auto& [word, with] : words)
-    for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + with.size()))
-      text.replace(at, word.size(), with);
+    for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + with.size())) text.replace(at, word.size(), with);
   return text;
 }
 
 // Rows of n elements.
 inline std::string sized(const char* text, const std::string& type, int64_t rows, int64_t n) {
   const std::string size = std::to_string(n);
-  return replaced(text, {{"TYPE", type},
-                         {"ROWS", std::to_string(rows)},
-                         {"[N", "[" + size},
-                         {", N]", ", " + size + "]"},
-                         {"< N", "< " + size},
-                         {"(N)", "(" + size + ")"}});
+  return replaced(
+      text, {{"TYPE", type}, {"ROWS", std::to_string(rows)}, {"[N", "[" + size}, {", N]", ", " + size + "]"}, {"< N", "< " + size}, {"(N)", "(" + size + ")"}});
 }
 
 }  // namespace cxxinductor::tests

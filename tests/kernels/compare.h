@@ -25,8 +25,7 @@ inline Numbers some_values(size_t count, uint32_t seed) {
 }
 
 inline std::string on_device(std::string text, const std::string& device) {
-  for (size_t at = text.find("DEVICE"); at != std::string::npos; at = text.find("DEVICE", at))
-    text.replace(at, 6, device);
+  for (size_t at = text.find("DEVICE"); at != std::string::npos; at = text.find("DEVICE", at)) text.replace(at, 6, device);
   return text;
 }
 
@@ -58,8 +57,7 @@ inline std::vector<Input> make_inputs(const plan::Plan& plan, const std::map<std
 template <class Program>
 std::vector<Numbers> run_on(Program& program, const std::vector<Input>& inputs) {
   std::vector<runtime::TensorRef> tensors;
-  for (const Input& input : inputs)
-    tensors.push_back(program.tensor(input.dtype, input.sizes, input.values, input.strides));
+  for (const Input& input : inputs) tensors.push_back(program.tensor(input.dtype, input.sizes, input.values, input.strides));
   return program.run(std::move(tensors));
 }
 
@@ -70,8 +68,7 @@ inline void check_equal(const std::vector<Numbers>& expected, const std::vector<
     for (size_t i = 0; i < expected[o].size(); ++i) {
       const double a = expected[o][i], b = found[o][i];
       if ((std::isnan(a) && std::isnan(b)) || a == b || std::fabs(a - b) <= tolerance * (1 + std::fabs(a))) continue;
-      INFO("output " << o << ", element " << i << " of " << expected[o].size() << ": expected " << a << ", found "
-                     << b);
+      INFO("output " << o << ", element " << i << " of " << expected[o].size() << ": expected " << a << ", found " << b);
       REQUIRE(false);
     }
   }

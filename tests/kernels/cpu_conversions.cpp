@@ -66,8 +66,7 @@ uint16_t nearest(float value, int mantissa_bits) {
   }
   // The step beyond the largest number counts as if numbers went on.
   const double below = value_of(low, mantissa_bits);
-  const double above = high == infinity ? 2 * below - value_of(static_cast<uint16_t>(low - 1), mantissa_bits)
-                                        : value_of(high, mantissa_bits);
+  const double above = high == infinity ? 2 * below - value_of(static_cast<uint16_t>(low - 1), mantissa_bits) : value_of(high, mantissa_bits);
   const double to_below = size - below, to_above = above - size;
   const bool up = std::isinf(size) || to_above < to_below || (to_above == to_below && (low & 1));
   return static_cast<uint16_t>(sign | (up ? high : low));
@@ -80,8 +79,7 @@ TEST_CASE("every 16-bit float becomes the f32 of the same value, and itself agai
   for (uint32_t bits = 0; bits < 65536; ++bits) all.push_back(static_cast<uint16_t>(bits));
   all.insert(all.end(), {0x3f80, 0x7f81, 0xffff, 0x0001, 0x8000});  // a tail
   for (const Target& target : {machine_target(), cpu_target("x86-64-v3", 2)}) {
-    for (const auto& [name, type, mantissa] :
-         {std::tuple("bf16", DType::BF16, 7), std::tuple("f16", DType::F16, 10)}) {
+    for (const auto& [name, type, mantissa] : {std::tuple("bf16", DType::BF16, 7), std::tuple("f16", DType::F16, 10)}) {
       INFO(name << " on " << target.arch);
       CpuProgram up = converter(name, "f32", target), down = converter("f32", name, target);
       const auto wide = run_bits<uint32_t>(up, type, all);
@@ -151,8 +149,7 @@ TEST_CASE("integers of every width convert to every other type as one by one", "
                          target);
       Numbers many;
       for (int i = 0; i < 9; ++i) many.insert(many.end(), values.begin(), values.end());
-      const std::vector<Numbers> found =
-          program.run({program.tensor(*find_dtype(from), {static_cast<int64_t>(many.size())}, many)});
+      const std::vector<Numbers> found = program.run({program.tensor(*find_dtype(from), {static_cast<int64_t>(many.size())}, many)});
       for (size_t k = 0; k < dtypes.size(); ++k) {
         INFO(from << " to " << dtypes[k] << " on " << target.arch);
         CHECK(found[k] == many);

@@ -9,8 +9,7 @@ using namespace cxxinductor::tests;
 
 TEST_CASE("random graphs compiled for the CPU give what the interpreter gives", "[cpu][fuzz]") {
   const uint64_t first = fuzz::first_seed();
-  const std::vector<fuzz::Executor> executors = {cpu_executor(machine_target(), true),
-                                                 cpu_executor(machine_target(), false)};
+  const std::vector<fuzz::Executor> executors = {cpu_executor(machine_target(), true), cpu_executor(machine_target(), false)};
   int failures = 0;
   for (uint64_t seed = first; seed < first + 40 && failures < 3; ++seed) {
     fuzz::Shape shape;

@@ -10,14 +10,13 @@
 namespace cxxinductor::tests {
 
 // fuzz::twice on the plain host: a fresh contiguous tensor.
-inline void call_twice(runtime::PlainHost& host, const plan::CallExtern&, std::span<const runtime::Operand> operands,
-                       std::span<const runtime::TensorView>, std::span<runtime::TensorRef> results) {
+inline void call_twice(runtime::PlainHost& host, const plan::CallExtern&, std::span<const runtime::Operand> operands, std::span<const runtime::TensorView>,
+                       std::span<runtime::TensorRef> results) {
   const runtime::TensorView& from = operands[0].tensor;
   results[0] = host.empty_strided(from.dtype, {}, from.sizes, runtime::contiguous_strides(from.sizes));
   std::vector<Scalar> elements = runtime::read_elements(from);
   for (Scalar& s : elements) {
-    s = is_float(from.dtype) ? Scalar::from_real(from.dtype, 2 * s.real())
-                             : Scalar::from_integer(from.dtype, 2 * s.integer());
+    s = is_float(from.dtype) ? Scalar::from_real(from.dtype, 2 * s.real()) : Scalar::from_integer(from.dtype, 2 * s.integer());
   }
   runtime::write_elements(runtime::view_of(results[0]), elements);
 }
@@ -44,9 +43,7 @@ inline bool is_written(const plan::Plan& plan, plan::BufferId buffer) {
 template <class Program>
 std::vector<interp::Tensor> run_compiled(Program& program, const interp::Arguments& arguments) {
   const plan::Plan& plan = program.executable->plan();
-  const auto number = [&](sym::Expr e) {
-    return sym::evaluate(e, [&](std::string_view name) { return arguments.symbols.at(std::string(name)); });
-  };
+  const auto number = [&](sym::Expr e) { return sym::evaluate(e, [&](std::string_view name) { return arguments.symbols.at(std::string(name)); }); };
   std::vector<runtime::Value> inputs;
   std::vector<runtime::TensorRef> mutated;
   size_t next = 0;

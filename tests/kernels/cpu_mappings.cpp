@@ -59,8 +59,7 @@ TEST_CASE("pointwise: every length around the vector width, several threads", "[
       const Numbers x = some_numbers(static_cast<size_t>(n)), y = some_numbers(static_cast<size_t>(n), 0.5);
       Numbers expected;
       for (size_t i = 0; i < x.size(); ++i) expected.push_back(std::max(as_f32(as_f32(x[i]) + as_f32(y[i])), 0.0));
-      check_close(expected, program.run({program.tensor(DType::F32, {n}, x), program.tensor(DType::F32, {n}, y)})[0],
-                  0);
+      check_close(expected, program.run({program.tensor(DType::F32, {n}, x), program.tensor(DType::F32, {n}, y)})[0], 0);
     }
   }
 }
@@ -94,9 +93,7 @@ TEST_CASE("pointwise: transposed and broadcast operands, bf16, three dimensions"
       }
     }
     check_close(expected,
-                program.run({program.tensor(DType::BF16, {s, 5, 33}, x), program.tensor(DType::F32, {33, s}, t),
-                             program.tensor(DType::BF16, {33}, b)})[0],
-                0);
+                program.run({program.tensor(DType::BF16, {s, 5, 33}, x), program.tensor(DType::F32, {33, s}, t), program.tensor(DType::BF16, {33}, b)})[0], 0);
   }
 }
 
@@ -130,16 +127,14 @@ TEST_CASE("pointwise: masks, indices, gathers and their checks", "[cpu]") {
       place.push_back(static_cast<double>(24 * r + c / 3));
     }
   }
-  const auto run = [&](const Numbers& i) {
-    return program.run({program.tensor(DType::F32, {rows, 20}, x), program.tensor(DType::I64, {count}, i)});
-  };
+  const auto run = [&](const Numbers& i) { return program.run({program.tensor(DType::F32, {rows, 20}, x), program.tensor(DType::I64, {count}, i)}); };
   const std::vector<Numbers> found = run(indices);
   check_close(pad, found[0], 0);
   check_close(place, found[1], 0);
   indices[2999] = 50;
   CHECK_THROWS_AS(run(indices), UserError);
-  CHECK_THROWS_WITH(run(indices), mentions("index_select: index out of range: index 50 is out of bounds") &&
-                                      mentions("0 <= index < 50") && mentions("model.py:7"));
+  CHECK_THROWS_WITH(run(indices),
+                    mentions("index_select: index out of range: index 50 is out of bounds") && mentions("0 <= index < 50") && mentions("model.py:7"));
   indices[2999] = -1;
   CHECK_THROWS_WITH(run(indices), mentions("index -1"));
   indices[2999] = 0;
@@ -165,16 +160,14 @@ const char* const softmax = R"(program @softmax on cpu (@x: bf16[s0, $N]) where 
 })";
 
 std::string with(std::string text, const std::string& hole, const std::string& value) {
-  for (size_t at = text.find(hole); at != std::string::npos; at = text.find(hole, at))
-    text.replace(at, hole.size(), value);
+  for (size_t at = text.find(hole); at != std::string::npos; at = text.find(hole, at)) text.replace(at, hole.size(), value);
   return text;
 }
 
 }  // namespace
 
 TEST_CASE("rows: softmax, persistent, looped and of dynamic length", "[cpu]") {
-  for (const std::string& length :
-       {std::string("1"), std::string("7"), std::string("1000"), std::string("40000"), std::string("s1")}) {
+  for (const std::string& length : {std::string("1"), std::string("7"), std::string("1000"), std::string("40000"), std::string("s1")}) {
     const bool dynamic = length == "s1";
     CpuProgram program(with(with(softmax, "$N", length), "$WHERE", dynamic ? ", 1 <= s1 <= 10000" : ""));
     if (length != "1") {
@@ -233,8 +226,7 @@ TEST_CASE("rows: layer norm with Welford, an intermediate output, two reductions
     rstds.push_back(rstd);
     for (size_t j = 0; j < 770; ++j) y.push_back((as_f32(x[i * 770 + j]) - mean) * rstd * as_f32(w[j]));
   }
-  const std::vector<Numbers> found =
-      program.run({program.tensor(DType::F32, {20, 770}, x), program.tensor(DType::F32, {770}, w)});
+  const std::vector<Numbers> found = program.run({program.tensor(DType::F32, {20, 770}, x), program.tensor(DType::F32, {770}, w)});
   check_close(y, found[0], 2e-6);
   check_close(means, found[1], 1e-6);
   check_close(rstds, found[2], 1e-6);
@@ -276,10 +268,8 @@ TEST_CASE("rows: positions of extremes, ties and NaN; truth values; several dtyp
         const Numbers row(x.begin() + static_cast<long>(i * length), x.begin() + static_cast<long>((i + 1) * length));
         const auto nan = std::find_if(row.begin(), row.end(), [](double v) { return std::isnan(v); });
         const bool has_nan = nan != row.end();
-        arg_max.push_back(
-            static_cast<double>((has_nan ? nan : std::max_element(row.begin(), row.end())) - row.begin()));
-        arg_min.push_back(
-            static_cast<double>((has_nan ? nan : std::min_element(row.begin(), row.end())) - row.begin()));
+        arg_max.push_back(static_cast<double>((has_nan ? nan : std::max_element(row.begin(), row.end())) - row.begin()));
+        arg_min.push_back(static_cast<double>((has_nan ? nan : std::min_element(row.begin(), row.end())) - row.begin()));
         largest.push_back(has_nan ? *nan : *std::max_element(row.begin(), row.end()));
         any.push_back(std::any_of(row.begin(), row.end(), [](double v) { return v != 0; }));
         all.push_back(std::all_of(row.begin(), row.end(), [](double v) { return v != 0; }));
@@ -318,8 +308,7 @@ TEST_CASE("columns: sums, extremes and what follows them, cut strips, several ou
     })",
         target);
     CHECK(program.kernel().mapping.as<plan::CpuColumns>());
-    for (auto [a, b, c] :
-         std::vector<std::array<size_t, 3>>{{1, 1, 1}, {2, 300, 70}, {3, 5, 16}, {1, 200, 129}, {2, 9, 3}}) {
+    for (auto [a, b, c] : std::vector<std::array<size_t, 3>>{{1, 1, 1}, {2, 300, 70}, {3, 5, 16}, {1, 200, 129}, {2, 9, 3}}) {
       const Numbers x = some_numbers(a * b * c);
       Numbers mean, m2, at, centred(a * b * c);
       for (size_t i = 0; i < a; ++i) {
@@ -418,8 +407,7 @@ TEST_CASE("long sums in f32 lose no more than pairwise summation does", "[cpu]")
   const Numbers ones(1 << 21, 0.1);
   const double exact = as_f32(0.1);
   CHECK(rows.run({rows.tensor(DType::F32, {1, 1 << 21}, ones)})[0][0] == Approx(exact * (1 << 21)).epsilon(3e-6));
-  CHECK(columns.run({columns.tensor(DType::F32, {1 << 15, 64}, ones)})[0][63] ==
-        Approx(exact * (1 << 15)).epsilon(3e-6));
+  CHECK(columns.run({columns.tensor(DType::F32, {1 << 15, 64}, ones)})[0][63] == Approx(exact * (1 << 15)).epsilon(3e-6));
 }
 
 TEST_CASE("four threads call one compiled program at once", "[cpu]") {

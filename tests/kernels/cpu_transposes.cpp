@@ -23,8 +23,7 @@ Numbers some_wholes(size_t count, uint32_t seed, uint32_t limit) {
 }
 
 std::string with(std::string text, const std::string& name, const std::string& value) {
-  for (size_t at = text.find(name); at != std::string::npos; at = text.find(name, at))
-    text.replace(at, name.size(), value);
+  for (size_t at = text.find(name); at != std::string::npos; at = text.find(name, at)) text.replace(at, name.size(), value);
   return text;
 }
 
@@ -70,8 +69,7 @@ TEST_CASE("transposed loads of every width go through tiles", "[cpu]") {
           }
         }
         const auto rows = static_cast<int64_t>(n), columns = static_cast<int64_t>(m);
-        const std::vector<Numbers> found =
-            program.run({program.tensor(type, {columns, rows}, x), program.tensor(type, {rows, columns}, y)});
+        const std::vector<Numbers> found = program.run({program.tensor(type, {columns, rows}, x), program.tensor(type, {rows, columns}, y)});
         INFO(n << " x " << m);
         CHECK(found[0] == larger);
         CHECK(found[1] == transposed);
@@ -102,8 +100,7 @@ TEST_CASE("a batch of transposes with operands of several widths, slices and a m
   CHECK(count_staged(program.kernel()) == 2);
   for (const auto& [n, m] : sizes) {
     if (n > 150) continue;
-    const Numbers x = some_wholes(3 * m * 200, 1, 100), mask = some_wholes(3 * n * m, 2, 2), r = some_wholes(3 * n, 3, 100),
-                  o = some_wholes(3 * n * m, 4, 100);
+    const Numbers x = some_wholes(3 * m * 200, 1, 100), mask = some_wholes(3 * n * m, 2, 2), r = some_wholes(3 * n, 3, 100), o = some_wholes(3 * n * m, 4, 100);
     Numbers expected;
     for (size_t b = 0; b < 3; ++b) {
       for (size_t i = 0; i < n; ++i) {
@@ -116,7 +113,6 @@ TEST_CASE("a batch of transposes with operands of several widths, slices and a m
     const auto rows = static_cast<int64_t>(n), columns = static_cast<int64_t>(m);
     INFO(n << " x " << m);
     CHECK(program.run({program.tensor(DType::BF16, {3, columns, 200}, x), program.tensor(DType::Bool, {3, columns, rows}, mask),
-                       program.tensor(DType::F32, {3, rows}, r), program.tensor(DType::F16, {3, rows, columns}, o)})[0] ==
-          expected);
+                       program.tensor(DType::F32, {3, rows}, r), program.tensor(DType::F16, {3, rows, columns}, o)})[0] == expected);
   }
 }

@@ -10,8 +10,7 @@ using namespace cxxinductor::tests;
 namespace {
 
 fuzz::Executor cuda_executor(plan::Variant variant, bool fused) {
-  return {fmt::format("CUDA code{}{}{}", variant.vectorized ? "" : ", element by element",
-                      variant.index64 ? ", 64-bit indices" : "", fused ? "" : ", unfused"),
+  return {fmt::format("CUDA code{}{}{}", variant.vectorized ? "" : ", element by element", variant.index64 ? ", 64-bit indices" : "", fused ? "" : ", unfused"),
           [variant, fused](const graph::Graph& given, const interp::Arguments& arguments) {
             plan::Plan plan = plan_of_random(given, gpu_target(), fused);
             if (variant.index64) plan = without_specializations(std::move(plan));
@@ -24,8 +23,7 @@ fuzz::Executor cuda_executor(plan::Variant variant, bool fused) {
 
 TEST_CASE("random graphs in CUDA text give what the interpreter gives", "[cuda][fuzz]") {
   const uint64_t first = fuzz::first_seed();
-  const std::vector<fuzz::Executor> executors = {
-      cuda_executor({true, false}, true), cuda_executor({false, false}, false), cuda_executor({true, true}, true)};
+  const std::vector<fuzz::Executor> executors = {cuda_executor({true, false}, true), cuda_executor({false, false}, false), cuda_executor({true, true}, true)};
   int failures = 0;
   for (uint64_t seed = first; seed < first + 15 && failures < 3; ++seed) {
     fuzz::Shape shape;

@@ -12,8 +12,7 @@ using namespace cxxinductor::tests;
 namespace programs = cxxinductor::schedule::test;
 
 TEST_CASE("batches of updates run alike on both targets", "[cuda][batch]") {
-  const std::vector<std::vector<int64_t>> lists = {
-      {64, 8, 4096, 2048, 16}, {7, 1001, 33, 5, 9, 2, 64, 128, 8, 4000}, std::vector<int64_t>(130, 40)};
+  const std::vector<std::vector<int64_t>> lists = {{64, 8, 4096, 2048, 16}, {7, 1001, 33, 5, 9, 2, 64, 128, 8, 4000}, std::vector<int64_t>(130, 40)};
   for (const std::vector<int64_t>& sizes : lists) {
     const std::string text = programs::updates(sizes);
     CpuProgram cpu(on_device(text, "cpu"));

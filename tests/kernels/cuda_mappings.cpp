@@ -22,8 +22,8 @@ namespace {
 
 constexpr Variant kVector32{true, false}, kScalar32{false, false}, kVector64{true, true};
 
-void compare(const std::string& text, const std::vector<std::map<std::string, int64_t>>& calls,
-             const std::vector<Variant>& variants = {kVector32}, double tolerance = 2e-2) {
+void compare(const std::string& text, const std::vector<std::map<std::string, int64_t>>& calls, const std::vector<Variant>& variants = {kVector32},
+             double tolerance = 2e-2) {
   CpuProgram cpu(on_device(text, "cpu"));
   for (const Variant variant : variants) {
     CudaProgram cuda(on_device(text, "cuda:0"), variant);
@@ -44,13 +44,12 @@ TEST_CASE("every planned program runs alike on both targets", "[cuda]") {
 }
 
 TEST_CASE("kernels that take sizes as arguments", "[cuda]") {
-  for (const bool sums : {false, true})
-    compare(programs::layers(programs::growing(16, 3, 2), 6, sums), {{}}, {kVector32, kScalar32});
+  for (const bool sums : {false, true}) compare(programs::layers(programs::growing(16, 3, 2), 6, sums), {{}}, {kVector32, kScalar32});
 }
 
 TEST_CASE("variants: elements one by one, 64-bit indices", "[cuda]") {
-  for (const char* text : {programs::gelu_bias, programs::softmax, programs::layer_norm, programs::column_sum,
-                           programs::transpose_add, programs::transpose_narrow, programs::embedding})
+  for (const char* text : {programs::gelu_bias, programs::softmax, programs::layer_norm, programs::column_sum, programs::transpose_add,
+                           programs::transpose_narrow, programs::embedding})
     compare(text, {{{"s0", 7}}}, {kScalar32, kVector64});
 }
 
@@ -70,15 +69,13 @@ TEST_CASE("pointwise: every length around groups and blocks", "[cuda]") {
     return @z, @t
   })";
   std::vector<std::map<std::string, int64_t>> calls;
-  for (int64_t n : {1, 2, 3, 4, 7, 8, 9, 15, 17, 1023, 1024, 1025, 2047, 2048, 2049, 4100, 5003})
-    calls.push_back({{"s0", n}});
+  for (int64_t n : {1, 2, 3, 4, 7, 8, 9, 15, 17, 1023, 1024, 1025, 2047, 2048, 2049, 4100, 5003}) calls.push_back({{"s0", n}});
   compare(text, calls, {kVector32, kScalar32}, 0);
 }
 
 TEST_CASE("rows of a length known only at run time", "[cuda]") {
   std::vector<std::map<std::string, int64_t>> calls;
-  for (int64_t n : {1, 3, 31, 32, 33, 64, 65, 127, 128, 129, 256, 500, 1000, 1024, 1025, 2049, 4096})
-    calls.push_back({{"s0", 3}, {"s1", n}});
+  for (int64_t n : {1, 3, 31, 32, 33, 64, 65, 127, 128, 129, 256, 500, 1000, 1024, 1025, 2049, 4096}) calls.push_back({{"s0", 3}, {"s1", n}});
   compare(programs::softmax_dynamic_row, calls, {kVector32}, 1e-5);  // by specializations
   CpuProgram cpu(on_device(programs::softmax_dynamic_row, "cpu"));
   const loops::Program program = loops::parse(on_device(programs::softmax_dynamic_row, "cuda:0"));
@@ -127,8 +124,7 @@ TEST_CASE("rows of every constant length, all reductions", "[cuda]") {
         return @s, @m, @l, @a, @b, @c, @d
       })";
       const auto replace = [&text](const std::string& word, const std::string& with) {
-        for (size_t at = text.find(word); at != std::string::npos; at = text.find(word))
-          text.replace(at, word.size(), with);
+        for (size_t at = text.find(word); at != std::string::npos; at = text.find(word)) text.replace(at, word.size(), with);
       };
       replace("TYPE", dtype);
       replace("COMPUTE", wide ? "i32" : "f32");
@@ -184,24 +180,11 @@ TEST_CASE("rows divided by their own value: the bits of a division", "[cuda]") {
       }
       return @q, @t, @u
     })";
-    const std::vector<float> largest = {1.0f,
-                                        3.0f,
-                                        7e-7f,
-                                        1.1e6f,
-                                        1e-30f,
-                                        3e38f,
-                                        1e-42f,
-                                        0.0f,
-                                        -0.75f,
-                                        -1e-35f,
-                                        0x1p20f,
-                                        0x1p-20f,
-                                        std::numeric_limits<float>::infinity(),
-                                        std::nanf("")};
+    const std::vector<float> largest = {
+        1.0f, 3.0f, 7e-7f, 1.1e6f, 1e-30f, 3e38f, 1e-42f, 0.0f, -0.75f, -1e-35f, 0x1p20f, 0x1p-20f, std::numeric_limits<float>::infinity(), std::nanf("")};
     const auto rows = static_cast<int64_t>(largest.size());
     const auto replace = [&text](const std::string& word, const std::string& with) {
-      for (size_t at = text.find(word); at != std::string::npos; at = text.find(word))
-        text.replace(at, word.size(), with);
+      for (size_t at = text.find(word); at != std::string::npos; at = text.find(word)) text.replace(at, word.size(), with);
     };
     replace("ROWS", std::to_string(rows));
     replace("N]", std::to_string(n) + "]");
@@ -212,8 +195,7 @@ TEST_CASE("rows divided by their own value: the bits of a division", "[cuda]") {
       for (int j = 0; j < n; ++j) {
         const float top = largest[static_cast<size_t>(i)];
         // Whole groups of ordinary dividends, and groups with all sorts of them. Negative maxima: more negative ones.
-        const float part =
-            top * (top < 0 ? 1.0f + 0.37f * static_cast<float>(j) : 1.0f / (1.0f + 0.37f * static_cast<float>(j)));
+        const float part = top * (top < 0 ? 1.0f + 0.37f * static_cast<float>(j) : 1.0f / (1.0f + 0.37f * static_cast<float>(j)));
         const float scale = j / 8 % 2 || top < 0 ? 1.0f : scales[static_cast<size_t>(j) % scales.size()];
         values.push_back(j == 5 ? top : part * scale);
       }
@@ -289,8 +271,7 @@ TEST_CASE("columns: strips that are cut, softmax and Welford across rows", "[cud
     const std::string sizes(shape);
     const size_t comma = sizes.find(", ");
     const auto replace = [&text](const std::string& word, const std::string& with) {
-      for (size_t at = text.find(word); at != std::string::npos; at = text.find(word))
-        text.replace(at, word.size(), with);
+      for (size_t at = text.find(word); at != std::string::npos; at = text.find(word)) text.replace(at, word.size(), with);
     };
     replace("SHAPE", sizes);
     replace("ROWS", sizes.substr(0, comma));
@@ -310,7 +291,7 @@ TEST_CASE("a variance with an infinite element is no number, wherever it lies; o
     }
     return @v
   })",
-                                  "cuda:0"));
+                                "cuda:0"));
   REQUIRE(program.kernel().mapping.as<plan::Columns>());
   for (const int64_t row : {0, 1, 31, 33, 63}) {
     INFO("row " << row);
@@ -369,11 +350,9 @@ TEST_CASE("rows that are walked: values of each row, and sums across the rows of
   };
   // Rows of the whole block, of parts of it, of less than a warp; walks that end within a step; sums that leave
   // registers, of rows that are no multiple of the block's threads.
-  for (const auto& [shape, shared] :
-       {Case{{3, 20, 1024, "bf16"}, 0}, Case{{2, 17, 768, "bf16"}, 0}, Case{{2, 5, 4096, "bf16"}, 0},
-        Case{{1, 40, 72, "bf16"}, 0}, Case{{2, 16, 520, "f32"}, 0}, Case{{2, 3, 12280, "bf16"}, 1},
-        Case{{1, 3, 16384, "bf16"}, 2}, Case{{1, 3, 15000, "bf16", false}, 1},
-        Case{{2, 19, 1032, "bf16", true, true}, 0}}) {
+  for (const auto& [shape, shared] : {Case{{3, 20, 1024, "bf16"}, 0}, Case{{2, 17, 768, "bf16"}, 0}, Case{{2, 5, 4096, "bf16"}, 0},
+                                      Case{{1, 40, 72, "bf16"}, 0}, Case{{2, 16, 520, "f32"}, 0}, Case{{2, 3, 12280, "bf16"}, 1},
+                                      Case{{1, 3, 16384, "bf16"}, 2}, Case{{1, 3, 15000, "bf16", false}, 1}, Case{{2, 19, 1032, "bf16", true, true}, 0}}) {
     CpuProgram cpu(on_device(norm_backward(shape, false), "cpu"));
     for (const Variant variant : {kVector32, kScalar32}) {
       CudaProgram cuda(on_device(norm_backward(shape, true), "cuda:0"), variant);
@@ -391,13 +370,11 @@ TEST_CASE("rows that are walked: values of each row, and sums across the rows of
 TEST_CASE("sums across rows of what a row's kernel computes join its walk", "[cuda]") {
   const std::string text = norm_backward_in_regions(2048, 512);
   CpuProgram cpu(on_device(text, "cpu"));
-  CudaProgram cuda(schedule::fuse(loops::parse(on_device(text, "cuda:0")), gpu_target(), Options(), nullptr), {},
-                   gpu_target());
+  CudaProgram cuda(schedule::fuse(loops::parse(on_device(text, "cuda:0")), gpu_target(), Options(), nullptr), {}, gpu_target());
   const plan::Plan& plan = cuda.executable->plan();
   REQUIRE(cuda.kernel().mapping.as<plan::SerialRows>());
   CHECK(plan.kernels.size() == 2);  // the walk, and the sums of its parts
-  CHECK(std::count_if(cuda.kernel().params.begin(), cuda.kernel().params.end(),
-                      [](const plan::Param& param) { return param.read; }) == 3);
+  CHECK(std::count_if(cuda.kernel().params.begin(), cuda.kernel().params.end(), [](const plan::Param& param) { return param.read; }) == 3);
   const std::vector<Input> inputs = make_inputs(plan, {});
   check_equal(run_on(cpu, inputs), run_on(cuda, inputs), 1e-3);
 }
@@ -418,8 +395,7 @@ TEST_CASE("a walk's states of narrow values are wider than these", "[cuda]") {
     }}
     return @y, @m
   }})",
-                       walked ? "serial " : "",
-                       walked ? "" : "}\n    region @k over b < 2, j < 32, c < 512 {\n      %x = load @x[b, j, c]");
+                       walked ? "serial " : "", walked ? "" : "}\n    region @k over b < 2, j < 32, c < 512 {\n      %x = load @x[b, j, c]");
   };
   CpuProgram cpu(on_device(text(false), "cpu"));
   CudaProgram cuda(on_device(text(true), "cuda:0"));

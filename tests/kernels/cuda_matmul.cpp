@@ -9,9 +9,9 @@
 #include "kernels/cpu_program.h"
 #include "kernels/cuda_program.h"
 #include "kernels/gpu_host.h"
+#include "kernels/matmul/cost.h"
 #include "kernels/matmul_programs.h"
 #include "targets/cuda/nvrtc.h"
-#include "kernels/matmul/cost.h"
 #include "unit/catch.h"
 #include "unit/make_plan.h"
 #include "unit/targets/find_nvrtc.h"
@@ -34,8 +34,7 @@ plan::Plan planned(const MatmulProgram& product, const Target& target = gpu_targ
 
 using Sizes = std::map<std::string, int64_t>;
 
-void compare(const MatmulProgram& product, const MatmulTile* tile = nullptr, Variant variant = {true, false},
-             const std::vector<Sizes>& symbols = {{}}) {
+void compare(const MatmulProgram& product, const MatmulTile* tile = nullptr, Variant variant = {true, false}, const std::vector<Sizes>& symbols = {{}}) {
   INFO(product.text());
   CpuProgram cpu(on_device(product.text(), "cpu"));
   plan::Plan plan = planned(product);
@@ -65,9 +64,7 @@ TEST_CASE("products: every tile, with an epilogue of two outputs", "[cuda][matmu
   // More than one tile of each kind along m, fewer steps along k than stages for some tiles.
   for (const MatmulTile& tile : matmul_tiles) {
     const bool odd = (&tile - matmul_tiles.data()) % 2;
-    compare(
-        with_epilogue({.m = tile.m + 8, .n = tile.n / 2 + 8, .k = 72, .dtype = odd ? "f16" : "bf16", .right = {!odd}}),
-        &tile);
+    compare(with_epilogue({.m = tile.m + 8, .n = tile.n / 2 + 8, .k = 72, .dtype = odd ? "f16" : "bf16", .right = {!odd}}), &tile);
     if (tile.warpgroups) {  // each with another layout of the factors; blocks with several tiles, problems and rounds of stages
       const auto number = &tile - matmul_tiles.data();
       compare({.m = tile.m + 8, .n = 72, .k = 392, .left = {number % 4 < 2}, .right = {!odd}}, &tile);
@@ -94,19 +91,17 @@ TEST_CASE("products: small ones with unaligned rows", "[cuda][matmul]") {
 }
 
 TEST_CASE("products: one kernel for every number of rows", "[cuda][matmul]") {
-  compare(with_epilogue({.n = 32, .k = 32, .symbolic_rows = true}), nullptr, {true, false},
-          {{{"s0", 1}}, {{"s0", 17}}, {{"s0", 600}}});
+  compare(with_epilogue({.n = 32, .k = 32, .symbolic_rows = true}), nullptr, {true, false}, {{{"s0", 1}}, {{"s0", 17}}, {{"s0", 600}}});
 }
 
 TEST_CASE("products that the template cannot do are mapped otherwise", "[cuda][matmul]") {
   const auto fits = [](const MatmulProgram& product) {
-    const plan::Plan plan =
-        schedule::test::make_plan(loops::parse(on_device(product.text(), "cuda:0")), gpu_target(), Options());
+    const plan::Plan plan = schedule::test::make_plan(loops::parse(on_device(product.text(), "cuda:0")), gpu_target(), Options());
     return plan.kernels[plan::KernelId(0)].mapping.as<plan::Matmul>() != nullptr;
   };
   CHECK_FALSE(fits({.m = 72, .n = 64, .k = 60}));  // rows of 120 bytes
   CHECK_FALSE(fits({.m = 72, .n = 64, .k = 64, .left = {true, 4}}));
-  CHECK(fits({.m = 64, .n = 64, .k = 60}));  // one tile: read element by element
+  CHECK(fits({.m = 64, .n = 64, .k = 60}));       // one tile: read element by element
   CHECK_FALSE(fits({.m = 64, .n = 8, .k = 64}));  // tiles would be mostly empty
   CHECK_FALSE(fits({.m = 64, .n = 64, .k = 64, .dtype = "f32"}));
 }
@@ -144,8 +139,7 @@ TEST_CASE("products on the GPU: tiles, layouts, tails, epilogues", "[gpu][matmul
     GpuProgram gpu(tile ? with_tile(std::move(plan), *tile) : std::move(plan), machine);
     const std::vector<Input> inputs = make_inputs(gpu.plan, {});
     std::vector<runtime::TensorRef> tensors;
-    for (const Input& input : inputs)
-      tensors.push_back(gpu.host.upload(input.dtype, input.sizes, input.strides, input.values));
+    for (const Input& input : inputs) tensors.push_back(gpu.host.upload(input.dtype, input.sizes, input.strides, input.values));
     check_equal(run_on(cpu, inputs), gpu.run(std::move(tensors)), tolerance);
   };
   for (const MatmulTile& tile : matmul_tiles)
@@ -184,8 +178,7 @@ TEST_CASE("time of every tile beside its estimate", "[.bench][matmul]") {
       args.push_back(machine->allocate(bytes));
       const Numbers values = some_values(static_cast<size_t>(bytes) / 2, static_cast<uint32_t>(id.index()));
       std::vector<uint16_t> words;
-      for (double v : values)
-        words.push_back(static_cast<uint16_t>(std::bit_cast<uint32_t>(static_cast<float>(v)) >> 16));
+      for (double v : values) words.push_back(static_cast<uint16_t>(std::bit_cast<uint32_t>(static_cast<float>(v)) >> 16));
       machine->to_device(args.back(), words.data(), bytes);
     }
     const int64_t grid = sym::evaluate(launch->grid_x, no_symbols);
@@ -202,18 +195,17 @@ TEST_CASE("time of every tile beside its estimate", "[.bench][matmul]") {
   struct Shape {
     int m, n, k;
   };
-  constexpr std::array shapes = {Shape{512, 512, 512}, Shape{1024, 1024, 1024}, Shape{2048, 2048, 2048}, Shape{4096, 4096, 4096},
-                                 Shape{8192, 768, 768}, Shape{8192, 3072, 768}, Shape{8192, 768, 3072}, Shape{8192, 50257, 768}};
+  constexpr std::array shapes = {Shape{512, 512, 512},  Shape{1024, 1024, 1024}, Shape{2048, 2048, 2048}, Shape{4096, 4096, 4096},
+                                 Shape{8192, 768, 768}, Shape{8192, 3072, 768},  Shape{8192, 768, 3072},  Shape{8192, 50257, 768}};
   for (const auto& [m, n, k] : shapes) {
     const kernels::MatmulSize product{1, double(m), double(n), double(k)};
     const MatmulTile& chosen = kernels::best_tile(product, 2, machine->target);
     fmt::print("{} x {} x {}: library estimated {:.1f} us\n", m, n, k, 1e6 * kernels::library_time(product, machine->target));
     for (const MatmulTile& tile : matmul_tiles) {
       const MatmulProgram plain{.m = m, .n = n, .k = k};
-      fmt::print("  {:>3} x {:>3} x {}, {} {}, {} stages: {:>7.1f} us, with an epilogue {:>7.1f}, estimated {:>7.1f}{}\n", tile.m, tile.n,
-                 tile.k, tile.warpgroups ? tile.warps_m / 4 : tile.warps_m * tile.warps_n, tile.warpgroups ? "warp groups" : "warps",
-                 tile.stages, time(plain, tile), time(with_epilogue(plain), tile),
-                 1e6 * kernels::template_time(product, tile, machine->target), &tile == &chosen ? "  chosen" : "");
+      fmt::print("  {:>3} x {:>3} x {}, {} {}, {} stages: {:>7.1f} us, with an epilogue {:>7.1f}, estimated {:>7.1f}{}\n", tile.m, tile.n, tile.k,
+                 tile.warpgroups ? tile.warps_m / 4 : tile.warps_m * tile.warps_n, tile.warpgroups ? "warp groups" : "warps", tile.stages, time(plain, tile),
+                 time(with_epilogue(plain), tile), 1e6 * kernels::template_time(product, tile, machine->target), &tile == &chosen ? "  chosen" : "");
       std::fflush(stdout);
     }
   }

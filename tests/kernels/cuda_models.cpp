@@ -54,9 +54,8 @@ TEST_CASE("models become no more kernels than they did", "[cuda][models]") {
   REQUIRE(all.size() >= 5);
   for (const Model& model : all) {
     INFO(model.name);
-    CHECK(std::count_if(model.plan.steps.begin(), model.plan.steps.end(), [](const plan::Step& step) {
-            return std::holds_alternative<plan::Launch>(step);
-          }) == model.launches_expected);
+    CHECK(std::count_if(model.plan.steps.begin(), model.plan.steps.end(), [](const plan::Step& step) { return std::holds_alternative<plan::Launch>(step); }) ==
+          model.launches_expected);
   }
 }
 

@@ -11,8 +11,8 @@
 #include "targets/cuda/dynamic_library.h"
 #include "targets/cuda/nvrtc.h"
 #include "unit/catch.h"
-#include "unit/targets/find_nvrtc.h"
 #include "unit/schedule/plan_programs.h"
+#include "unit/targets/find_nvrtc.h"
 
 using namespace cxxinductor;
 using namespace cxxinductor::tests;
@@ -33,16 +33,14 @@ TEST_CASE("NVRTC compiles every planned program without a warning", "[cuda][nvrt
     for (const plan::Kernel& kernel : plan.kernels) {
       for (const char* arch : {"sm_80", "sm_90a"}) {
         const bool small = std::string_view(arch) == "sm_90a";
-        jobs.push_back({plan.name + "." + kernel.name,
-                        codegen::emit_cuda({&kernel}, {small, !small}, plan.origins), arch, ""});
+        jobs.push_back({plan.name + "." + kernel.name, codegen::emit_cuda({&kernel}, {small, !small}, plan.origins), arch, ""});
       }
     }
   }
   runtime::CompilePool pool(0);
   std::vector<runtime::CompileTask> tasks;
   for (Job& job : jobs)
-    tasks.push_back(
-        {job.name, 1, [&nvrtc, &job](const InterruptCheck&) { job.log = nvrtc->compile_to_cubin(job.source, job.arch, job.name).log; }});
+    tasks.push_back({job.name, 1, [&nvrtc, &job](const InterruptCheck&) { job.log = nvrtc->compile_to_cubin(job.source, job.arch, job.name).log; }});
   for (const runtime::CompileFailure& failure : pool.run_all(std::move(tasks))) {
     try {
       std::rethrow_exception(failure.error);
@@ -60,9 +58,8 @@ TEST_CASE("NVRTC keeps walked rows in registers", "[cuda][nvrtc]") {
   const std::unique_ptr<targets::Nvrtc> nvrtc = targets::find_nvrtc();
   if (!nvrtc) return;
   for (const SerialRows& shape :
-       {SerialRows{128, 32, 8192, "bf16"}, SerialRows{128, 32, 12288, "bf16"}, SerialRows{128, 32, 16384, "bf16"},
-        SerialRows{128, 32, 16384, "bf16", false}, SerialRows{128, 32, 8192, "f32"},
-        SerialRows{128, 32, 4096, "bf16", true, true}, SerialRows{128, 32, 12288, "bf16", true, true}}) {
+       {SerialRows{128, 32, 8192, "bf16"}, SerialRows{128, 32, 12288, "bf16"}, SerialRows{128, 32, 16384, "bf16"}, SerialRows{128, 32, 16384, "bf16", false},
+        SerialRows{128, 32, 8192, "f32"}, SerialRows{128, 32, 4096, "bf16", true, true}, SerialRows{128, 32, 12288, "bf16", true, true}}) {
     for (const char* arch : {"sm_80", "sm_90a"}) {
       const Target target = cuda_target(arch, 132);
       const plan::Plan plan = programs::plan_for(on_device(norm_backward(shape, true), "cuda:0"), target);
@@ -70,10 +67,8 @@ TEST_CASE("NVRTC keeps walked rows in registers", "[cuda][nvrtc]") {
       REQUIRE(kernel.mapping.as<plan::SerialRows>());
       INFO(shape.columns << " of " << shape.dtype << " for " << arch);
       CHECK(plan::launch_shape(kernel).dynamic_shared_bytes <= target.machine.shared_bytes_per_block);
-      CHECK(nvrtc
-                ->compile_to_cubin(codegen::emit_cuda({&kernel}, {true, false}, plan.origins), arch,
-                                   kernel.name, {"--ptxas-options=--warn-on-spills"})
-                .log == "");
+      CHECK(nvrtc->compile_to_cubin(codegen::emit_cuda({&kernel}, {true, false}, plan.origins), arch, kernel.name, {"--ptxas-options=--warn-on-spills"}).log ==
+            "");
     }
   }
 }
@@ -81,12 +76,10 @@ TEST_CASE("NVRTC keeps walked rows in registers", "[cuda][nvrtc]") {
 TEST_CASE("NVRTC: a bad source is our error, with its log; a bad architecture too", "[cuda][nvrtc]") {
   const std::unique_ptr<targets::Nvrtc> nvrtc = targets::find_nvrtc();
   if (!nvrtc) return;
-  CHECK_THROWS_WITH(nvrtc->compile_to_cubin("__global__ void f() { undeclared = 1; }", "sm_80", "f"),
-                    mentions("undeclared"));
+  CHECK_THROWS_WITH(nvrtc->compile_to_cubin("__global__ void f() { undeclared = 1; }", "sm_80", "f"), mentions("undeclared"));
   CHECK_THROWS_AS(nvrtc->compile_to_cubin("__global__ void f() {}", "sm_12", "f"), InternalError);
 }
 
 TEST_CASE("a library that is not there is named", "[cuda]") {
-  CHECK_THROWS_WITH(targets::DynamicLibrary({"libno_such_thing.so.7"}, "of nothing"),
-                    mentions("libno_such_thing.so.7"));
+  CHECK_THROWS_WITH(targets::DynamicLibrary({"libno_such_thing.so.7"}, "of nothing"), mentions("libno_such_thing.so.7"));
 }

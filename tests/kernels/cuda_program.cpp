@@ -1,7 +1,8 @@
 #include "kernels/cuda_program.h"
-#include "unit/make_plan.h"
 
 #include <functional>
+
+#include "unit/make_plan.h"
 
 namespace cxxinductor::tests {
 namespace {
@@ -12,9 +13,7 @@ class EmulatedKernel : public runtime::LoadedKernel {
   void launch(runtime::Host&, const runtime::LaunchArgs& args, void*) const override {
     unit_->run(number_, args.buffers, args.symbols, args.grid.x * args.grid.y);
   }
-  void launch_grouped(runtime::Host&, std::span<const runtime::LaunchArgs> items, void*) const override {
-    unit_->run_grouped(number_, items);
-  }
+  void launch_grouped(runtime::Host&, std::span<const runtime::LaunchArgs> items, void*) const override { unit_->run_grouped(number_, items); }
 
  private:
   std::shared_ptr<EmulatedUnit> unit_;
@@ -41,8 +40,7 @@ plan::Plan without_specializations(plan::Plan plan) {
   return plan;
 }
 
-EmulatedUnit::EmulatedUnit(const std::vector<const plan::Kernel*>& kernels, plan::Variant variant,
-                           const OriginTable& origins, const std::string& name)
+EmulatedUnit::EmulatedUnit(const std::vector<const plan::Kernel*>& kernels, plan::Variant variant, const OriginTable& origins, const std::string& name)
     : source_(codegen::emit_cuda(kernels, variant, origins, codegen::Templates::Included)) {
   std::vector<std::string> names;
   for (const plan::Kernel* kernel : kernels) {
@@ -52,14 +50,12 @@ EmulatedUnit::EmulatedUnit(const std::vector<const plan::Kernel*>& kernels, plan
   text_ = std::make_unique<HostText>(source_, names, name);
 }
 
-void EmulatedUnit::run(size_t number, std::span<void* const> buffers, std::span<const int64_t> symbols,
-                       int64_t grid) const {
+void EmulatedUnit::run(size_t number, std::span<void* const> buffers, std::span<const int64_t> symbols, int64_t grid) const {
   const Kernel& kernel = kernels_.at(number);
   std::vector<void*> pointers(buffers.begin(), buffers.end());
   std::vector<long long> numbers(symbols.begin(), symbols.end());
   std::vector<void*> args;
-  for (size_t i = 0; i < pointers.size(); ++i)
-    args.push_back(kernel.batch.value_bytes[i] > 0 ? pointers[i] : &pointers[i]);
+  for (size_t i = 0; i < pointers.size(); ++i) args.push_back(kernel.batch.value_bytes[i] > 0 ? pointers[i] : &pointers[i]);
   for (long long& value : numbers) args.push_back(&value);
   run(number, std::move(args), grid);
 }
@@ -95,24 +91,19 @@ EmulatedKernels::EmulatedKernels(const plan::Plan& plan, plan::Variant variant) 
   for (size_t k = 0; k < kernels.size(); ++k) kernels_.push_back(std::make_unique<EmulatedKernel>(unit_, k));
 }
 
-CudaProgram::CudaProgram(const loops::Program& program, plan::Variant variant, const Target& target,
-                         runtime::PlainHost::ExternFunction externs)
+CudaProgram::CudaProgram(const loops::Program& program, plan::Variant variant, const Target& target, runtime::PlainHost::ExternFunction externs)
     : CudaProgram(schedule::test::make_plan(program, target, Options()), variant, std::move(externs)) {}
 
-CudaProgram::CudaProgram(plan::Plan plan, plan::Variant variant, runtime::PlainHost::ExternFunction externs)
-    : host(1, std::move(externs)) {
+CudaProgram::CudaProgram(plan::Plan plan, plan::Variant variant, runtime::PlainHost::ExternFunction externs) : host(1, std::move(externs)) {
   kernels_ = std::make_shared<EmulatedKernels>(plan, variant);
   executable = std::make_unique<runtime::Executable>(on_the_host(std::move(plan)), kernels_, host);
 }
 
-runtime::TensorRef CudaProgram::tensor(DType dtype, std::vector<int64_t> sizes, const std::vector<double>& numbers,
-                                       std::vector<int64_t> strides) {
+runtime::TensorRef CudaProgram::tensor(DType dtype, std::vector<int64_t> sizes, const std::vector<double>& numbers, std::vector<int64_t> strides) {
   if (strides.empty()) strides = runtime::contiguous_strides(sizes);
   runtime::TensorRef made = host.empty_strided(dtype, {}, sizes, strides);
   std::vector<Scalar> elements;
-  for (double n : numbers)
-    elements.push_back(is_float(dtype) ? Scalar::from_real(dtype, n)
-                                       : Scalar::from_integer(dtype, static_cast<int64_t>(n)));
+  for (double n : numbers) elements.push_back(is_float(dtype) ? Scalar::from_real(dtype, n) : Scalar::from_integer(dtype, static_cast<int64_t>(n)));
   runtime::write_elements(runtime::view_of(made), elements);
   return made;
 }
@@ -123,8 +114,7 @@ std::vector<std::vector<double>> CudaProgram::run(std::vector<runtime::TensorRef
   std::vector<std::vector<double>> results;
   for (const runtime::Value& value : executable->run(host, std::move(values))) {
     results.emplace_back();
-    for (const Scalar& s : runtime::read_elements(runtime::view_of(value.tensor)))
-      results.back().push_back(s.as_real());
+    for (const Scalar& s : runtime::read_elements(runtime::view_of(value.tensor))) results.back().push_back(s.as_real());
   }
   return results;
 }

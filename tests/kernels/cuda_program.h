@@ -11,11 +11,11 @@
 #include "emulation/host_text.h"
 #include "ir/loops/text.h"
 #include "ir/plan/launch_shape.h"
-#include "targets/grouped_launch_table.h"
 #include "runtime/executable.h"
 #include "runtime/plain_host.h"
 #include "schedule/schedule.h"
 #include "support/error.h"
+#include "targets/grouped_launch_table.h"
 
 namespace cxxinductor::tests {
 
@@ -24,8 +24,7 @@ inline Target gpu_target() { return cuda_target("sm_90a", 132); }
 // A unit of kernels in one variant, compiled for the host.
 class EmulatedUnit {
  public:
-  EmulatedUnit(const std::vector<const plan::Kernel*>& kernels, plan::Variant variant, const OriginTable& origins,
-               const std::string& name);
+  EmulatedUnit(const std::vector<const plan::Kernel*>& kernels, plan::Variant variant, const OriginTable& origins, const std::string& name);
   // Each launch of each text has a seed of its own, always the same. InternalError where threads race, or a barrier is not met by all of them;
   // UserError where a check fails.
   void run(size_t kernel, std::span<void* const> buffers, std::span<const int64_t> symbols, int64_t grid) const;
@@ -51,9 +50,7 @@ class EmulatedKernels : public runtime::KernelProvider {
  public:
   EmulatedKernels(const plan::Plan& plan, plan::Variant variant);
   void prepare(const plan::Plan&, const InterruptCheck&) override {}
-  const runtime::LoadedKernel& get(plan::KernelId kernel, plan::Variant) override {
-    return *kernels_.at(kernel.index());
-  }
+  const runtime::LoadedKernel& get(plan::KernelId kernel, plan::Variant) override { return *kernels_.at(kernel.index()); }
   const std::string& source() const { return unit_->source(); }
 
  private:
@@ -69,12 +66,10 @@ class CudaProgram {
  public:
   explicit CudaProgram(const std::string& text, plan::Variant variant = {}, const Target& target = gpu_target())
       : CudaProgram(loops::parse(text), variant, target) {}
-  CudaProgram(const loops::Program& program, plan::Variant variant, const Target& target,
-              runtime::PlainHost::ExternFunction externs = {});
+  CudaProgram(const loops::Program& program, plan::Variant variant, const Target& target, runtime::PlainHost::ExternFunction externs = {});
   CudaProgram(plan::Plan plan, plan::Variant variant, runtime::PlainHost::ExternFunction externs = {});
 
-  runtime::TensorRef tensor(DType dtype, std::vector<int64_t> sizes, const std::vector<double>& numbers,
-                            std::vector<int64_t> strides = {});
+  runtime::TensorRef tensor(DType dtype, std::vector<int64_t> sizes, const std::vector<double>& numbers, std::vector<int64_t> strides = {});
   std::vector<std::vector<double>> run(std::vector<runtime::TensorRef> inputs);
   const plan::Kernel& kernel(size_t i = 0) const { return executable->plan().kernels[plan::KernelId(i)]; }
   const std::string& source() const { return kernels_->source(); }

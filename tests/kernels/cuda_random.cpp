@@ -74,8 +74,7 @@ plan::Plan planned(graph::Graph graph) { return driver::plan_of(std::move(graph)
 
 std::vector<interp::Tensor> interpreted(const graph::Graph& graph) {
   int64_t drawn = 0;
-  const auto state = [&drawn](const std::string&, const std::string&, const std::vector<Arg>& args,
-                              const std::vector<interp::Tensor>&) {
+  const auto state = [&drawn](const std::string&, const std::string&, const std::vector<Arg>& args, const std::vector<interp::Tensor>&) {
     std::vector<Scalar> states = states_for(args, drawn);
     const auto size = static_cast<int64_t>(states.size());
     return std::vector{interp::Tensor{DType::I64, {size}, std::move(states)}};
@@ -85,8 +84,8 @@ std::vector<interp::Tensor> interpreted(const graph::Graph& graph) {
 
 std::vector<std::vector<double>> emulated(plan::Plan plan) {
   int64_t drawn = 0;
-  const auto state = [&drawn](runtime::PlainHost& host, const plan::CallExtern& call, std::span<const runtime::Operand>,
-                              std::span<const runtime::TensorView>, std::span<runtime::TensorRef> results) {
+  const auto state = [&drawn](runtime::PlainHost& host, const plan::CallExtern& call, std::span<const runtime::Operand>, std::span<const runtime::TensorView>,
+                              std::span<runtime::TensorRef> results) {
     const std::vector<Scalar> states = states_for(call.args, drawn);
     const std::vector<int64_t> sizes{static_cast<int64_t>(states.size())}, strides{1};
     results[0] = host.empty_strided(DType::I64, {}, sizes, strides);

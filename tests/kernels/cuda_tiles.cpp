@@ -24,16 +24,14 @@ struct Case {
 
 std::string filled(std::string text, const std::map<std::string, std::string>& values) {
   for (const auto& [word, value] : values)
-    for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + value.size()))
-      text.replace(at, word.size(), value);
+    for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + value.size())) text.replace(at, word.size(), value);
   return text;
 }
 
 // T: the elements' dtype; MAXIMUM: %z of loads %a and %b.
 std::string of_dtype(const std::string& text, const std::string& dtype) {
   const bool computes = dtype == "f32" || dtype == "f64";
-  const std::string maximum = computes ? "%z = maximum(%a, %b)"
-                                       : "%c = cast<f32>(%a)\n%d = cast<f32>(%b)\n%m = maximum(%c, %d)\n%z = cast<T>(%m)";
+  const std::string maximum = computes ? "%z = maximum(%a, %b)" : "%c = cast<f32>(%a)\n%d = cast<f32>(%b)\n%m = maximum(%c, %d)\n%z = cast<T>(%m)";
   return filled(filled(text, {{"MAXIMUM", maximum}}), {{"T[", dtype + "["}, {"<T>", "<" + dtype + ">"}});
 }
 
@@ -43,10 +41,7 @@ std::string program_of(const std::vector<Case>& cases) {
   for (size_t k = 0; k < cases.size(); ++k) {
     const Case& c = cases[k];
     const auto add = [&](const std::string& text) {
-      return of_dtype(filled(text, {{"ROWS", std::to_string(c.rows)},
-                                    {"COLUMNS", std::to_string(c.columns)},
-                                    {"NUMBER", std::to_string(k)}}),
-                      c.dtype);
+      return of_dtype(filled(text, {{"ROWS", std::to_string(c.rows)}, {"COLUMNS", std::to_string(c.columns)}, {"NUMBER", std::to_string(k)}}), c.dtype);
     };
     inputs += add(k ? ", " : "") + add("@xNUMBER: T[ROWS, COLUMNS], @yNUMBER: T[COLUMNS, ROWS]");
     buffers += add("  output @zNUMBER: T[COLUMNS, ROWS]\n");
@@ -68,8 +63,8 @@ struct Configuration {
   Variant variant;
 };
 
-void compare(const std::string& text, const std::vector<std::map<std::string, int64_t>>& calls,
-             const std::vector<int>& vector_widths, const std::vector<Configuration>& configurations) {
+void compare(const std::string& text, const std::vector<std::map<std::string, int64_t>>& calls, const std::vector<int>& vector_widths,
+             const std::vector<Configuration>& configurations) {
   CpuProgram cpu(on_device(text, "cpu"));
   for (const Configuration& configuration : configurations) {
     CudaProgram cuda(on_device(text, "cuda:0"), configuration.variant, cuda_target("sm_90a", configuration.multiprocessors));
@@ -88,10 +83,9 @@ void compare(const std::string& text, const std::vector<std::map<std::string, in
 }  // namespace
 
 TEST_CASE("tiles: aligned and odd sizes, edges, groups of every width", "[cuda]") {
-  const std::vector<Case> cases = {{64, 128, "bf16", 4}, {68, 132, "bf16", 4}, {66, 130, "bf16", 2}, {65, 131, "bf16", 1},
-                                   {64, 129, "bf16", 1}, {16, 40, "bf16", 4},  {17, 200, "bf16", 1}, {30, 50, "bf16", 2},
-                                   {100, 66, "f32", 2},  {133, 127, "f32", 1}, {72, 136, "u8", 4},   {73, 135, "u8", 1},
-                                   {20, 72, "f64", 1},   {129, 65, "f64", 1}};
+  const std::vector<Case> cases = {{64, 128, "bf16", 4}, {68, 132, "bf16", 4}, {66, 130, "bf16", 2}, {65, 131, "bf16", 1}, {64, 129, "bf16", 1},
+                                   {16, 40, "bf16", 4},  {17, 200, "bf16", 1}, {30, 50, "bf16", 2},  {100, 66, "f32", 2},  {133, 127, "f32", 1},
+                                   {72, 136, "u8", 4},   {73, 135, "u8", 1},   {20, 72, "f64", 1},   {129, 65, "f64", 1}};
   std::vector<int> vector_widths;
   for (const Case& c : cases) vector_widths.push_back(c.vector_width);
   compare(program_of(cases), {{}}, vector_widths, {{1, kVector32}, {1, kScalar32}});

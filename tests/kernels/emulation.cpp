@@ -16,14 +16,15 @@ constexpr uint64_t seeds = 24;
 
 // A kernel's body: `i` is the thread, `a` has 64 words i + 1, of 16 bytes each; `r` 64 zeros.
 std::string kernel(const std::string& name, const std::string& body) {
-  return "extern \"C\" __global__ void " + name + "(const uint4* a, unsigned int* r) {\n  const int i = threadIdx.x;\n  __shared__ unsigned int s[64];\n  " + body +
-         "\n}\n";
+  return "extern \"C\" __global__ void " + name + "(const uint4* a, unsigned int* r) {\n  const int i = threadIdx.x;\n  __shared__ unsigned int s[64];\n  " +
+         body + "\n}\n";
 }
 
 class Kernel {
  public:
   explicit Kernel(const std::string& body)
-      : text_("#include \"cuda/prelude.cuh\"\n#include \"cuda/tensor_core.cuh\"\n#include \"cuda/warpgroup.cuh\"\n" + kernel("tested", body), {"tested"}, "emulation") {}
+      : text_("#include \"cuda/prelude.cuh\"\n#include \"cuda/tensor_core.cuh\"\n#include \"cuda/warpgroup.cuh\"\n" + kernel("tested", body), {"tested"},
+              "emulation") {}
   // The first thing that goes wrong with one of the seeds, or "".
   std::string error() {
     results.clear();
@@ -76,8 +77,9 @@ TEST_CASE("emulation: asynchronous work is done early and late", "[emulation]") 
     REQUIRE(tested.error() == "");
     return tested.results.size();
   };
-  const std::string copies = "__shared__ uint4 to[128]; cxxi_copy_async(to + i, a + i, 16); cxxi_commit_copies(); "
-                             "cxxi_copy_async(to + 64 + i, a + i, 16); cxxi_commit_copies(); ";
+  const std::string copies =
+      "__shared__ uint4 to[128]; cxxi_copy_async(to + i, a + i, 16); cxxi_commit_copies(); "
+      "cxxi_copy_async(to + 64 + i, a + i, 16); cxxi_commit_copies(); ";
   CHECK(outcomes(copies + "cxxi_wait_copies<1>(); r[i] = to[i].x;") == 1);
   CHECK(outcomes(copies + "cxxi_wait_copies<1>(); r[i] = to[64 + i].x;") > 1);
   CHECK(outcomes(copies + "cxxi_wait_copies<0>(); r[i] = to[64 + i].x;") == 1);
@@ -93,9 +95,14 @@ TEST_CASE("emulation: asynchronous work is done early and late", "[emulation]") 
 TEST_CASE("emulation: a seed says in which order threads run", "[emulation]") {
   Kernel ranks("unsigned int old = 0, seen; do { seen = old; old = cxxi_compare_and_swap(r, seen, seen + 1); } while (old != seen);");
   CHECK(ranks.error() == "");
-  CHECK(ranks.results == std::set{[] { std::vector<unsigned> all(threads, 0); all[0] = threads; return all; }()});
-  Kernel order("__shared__ unsigned int next[1]; if (i == 0) next[0] = 0; cxxi_sync_block(); unsigned int old = 0, seen; "
-               "do { seen = old; old = cxxi_compare_and_swap(next, seen, seen + 1); } while (old != seen); r[i] = seen;");
+  CHECK(ranks.results == std::set{[] {
+          std::vector<unsigned> all(threads, 0);
+          all[0] = threads;
+          return all;
+        }()});
+  Kernel order(
+      "__shared__ unsigned int next[1]; if (i == 0) next[0] = 0; cxxi_sync_block(); unsigned int old = 0, seen; "
+      "do { seen = old; old = cxxi_compare_and_swap(next, seen, seen + 1); } while (old != seen); r[i] = seen;");
   CHECK(order.error() == "");
   CHECK(order.results.size() > seeds / 2);
   order.results.clear();

@@ -1,7 +1,5 @@
 // Every row of kernels/families.def: regions that must go to it, run on the host (text for GPUs under emulation) against the interpreter, and
 // compiled by NVRTC without a word in its log. A family without programs fails.
-#include "kernels/family.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -10,6 +8,7 @@
 
 #include "ir/plan/text.h"
 #include "kernels/against_interpreter.h"
+#include "kernels/family.h"
 #include "kernels/matmul_programs.h"
 #include "kernels/serial_row_programs.h"
 #include "kernels/target_program.h"
@@ -63,8 +62,7 @@ std::vector<Sample> pointwise() {
                 fmt::format("%a = load @x[{0}]\n%b = relu(%a)\n%c = add(%a, %b)\nstore @y[{0}] = %c", form.coords));
     dynamic.add(dtype, "s0", fmt::format("{}[s0]", dtype), "i < s0", "%a = load @x[i]\n%b = neg(%a)\nstore @y[i] = %b");
   }
-  fixed.add("bf16", "3, 40", "bf16[3, 40]", "i < 3, j < 40",
-            "%a = load @x[i, j]\n%b = cast<f32>(%a)\n%c = exp(%b)\n%d = cast<bf16>(%c)\nstore @y[i, j] = %d");
+  fixed.add("bf16", "3, 40", "bf16[3, 40]", "i < 3, j < 40", "%a = load @x[i, j]\n%b = cast<f32>(%a)\n%c = exp(%b)\n%d = cast<bf16>(%c)\nstore @y[i, j] = %d");
   const std::string where = " where 0 <= s0 <= 100000";
   return {{fixed.text()}, {dynamic.text(where), {{"s0", 0}}}, {dynamic.text(where), {{"s0", 1001}}}};
 }
@@ -92,8 +90,7 @@ std::vector<Sample> rows() {
   dynamic.add("f32", "s0, s1", "f32[s0, s1]", "i < s0, j < s1",
               "%a = load @x[i, j]\n%m = reduce<max>(%a) over j\n%b = sub(%a, %m)\n%e = exp(%b)\n%s = reduce<sum>(%e) over j\n%d = div(%e, %s)\n"
               "store @y[i, j] = %d");
-  for (const int64_t length : {1, 33, 2000})
-    samples.push_back({dynamic.text(" where 1 <= s0 <= 100, 1 <= s1 <= 100000"), {{"s0", 3}, {"s1", length}}, 4});
+  for (const int64_t length : {1, 33, 2000}) samples.push_back({dynamic.text(" where 1 <= s0 <= 100, 1 <= s1 <= 100000"), {{"s0", 3}, {"s1", length}}, 4});
   return samples;
 }
 
@@ -116,9 +113,7 @@ std::vector<Sample> matmul() {
   return samples;
 }
 
-std::vector<Sample> serial_rows() {
-  return {{norm_backward({3, 8, 256, "bf16"}, true), {}, 8}, {norm_backward({2, 5, 200, "f32", true, true}, true), {}, 8}};
-}
+std::vector<Sample> serial_rows() { return {{norm_backward({3, 8, 256, "bf16"}, true), {}, 8}, {norm_backward({2, 5, 200, "f32", true, true}, true), {}, 8}}; }
 
 std::vector<Sample> samples_of(std::string_view family) {
   if (family.starts_with("cpu_")) family.remove_prefix(4);

@@ -4,8 +4,8 @@
 
 #include "codegen/cuda/emit.h"
 #include "kernels/cuda_program.h"
-#include "targets/cuda/dynamic_library.h"
 #include "schedule/schedule.h"
+#include "targets/cuda/dynamic_library.h"
 #include "unit/make_plan.h"
 #include "unit/targets/find_nvrtc.h"
 
@@ -106,16 +106,13 @@ void* GpuMachine::allocate(int64_t bytes) {
 }
 void GpuMachine::free(void* memory) { calls_->free(reinterpret_cast<unsigned long long>(memory)); }
 void GpuMachine::to_device(void* device, const void* host, int64_t bytes) {
-  Calls::check(calls_->to_device(reinterpret_cast<unsigned long long>(device), host, static_cast<size_t>(bytes)),
-               "cuMemcpyHtoD");
+  Calls::check(calls_->to_device(reinterpret_cast<unsigned long long>(device), host, static_cast<size_t>(bytes)), "cuMemcpyHtoD");
 }
 void GpuMachine::to_host(void* host, const void* device, int64_t bytes) {
-  Calls::check(calls_->to_host(host, reinterpret_cast<unsigned long long>(device), static_cast<size_t>(bytes)),
-               "cuMemcpyDtoH");
+  Calls::check(calls_->to_host(host, reinterpret_cast<unsigned long long>(device), static_cast<size_t>(bytes)), "cuMemcpyDtoH");
 }
 void GpuMachine::copy_async(void* to, const void* from, int64_t bytes) {
-  Calls::check(calls_->copy(reinterpret_cast<unsigned long long>(to), reinterpret_cast<unsigned long long>(from),
-                            static_cast<size_t>(bytes), nullptr),
+  Calls::check(calls_->copy(reinterpret_cast<unsigned long long>(to), reinterpret_cast<unsigned long long>(from), static_cast<size_t>(bytes), nullptr),
                "cuMemcpyDtoDAsync");
 }
 void GpuMachine::synchronize() { Calls::check(calls_->synchronize(), "cuCtxSynchronize"); }
@@ -146,8 +143,7 @@ runtime::Owner GpuHost::allocate(Device device, int64_t bytes, void** data) {
   return {new DeviceTensor{machine_, *data, {}}, &operations};
 }
 
-runtime::TensorRef GpuHost::empty_strided(DType dtype, Device device, std::span<const int64_t> sizes,
-                                          std::span<const int64_t> strides) {
+runtime::TensorRef GpuHost::empty_strided(DType dtype, Device device, std::span<const int64_t> sizes, std::span<const int64_t> strides) {
   if (device.type == DeviceType::Cpu) return PlainHost::empty_strided(dtype, device, sizes, strides);
   auto* tensor = new DeviceTensor{machine_, machine_->allocate(bytes_of(dtype, sizes, strides)), {}};
   tensor->dims.assign(sizes.begin(), sizes.end());
@@ -163,13 +159,10 @@ runtime::TensorRef GpuHost::empty_strided(DType dtype, Device device, std::span<
   return made;
 }
 
-runtime::TensorRef GpuHost::upload(DType dtype, const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides,
-                                   const std::vector<double>& values) {
+runtime::TensorRef GpuHost::upload(DType dtype, const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides, const std::vector<double>& values) {
   const runtime::TensorRef staged = PlainHost::empty_strided(dtype, {}, sizes, strides);
   std::vector<Scalar> elements;
-  for (double n : values)
-    elements.push_back(is_float(dtype) ? Scalar::from_real(dtype, n)
-                                       : Scalar::from_integer(dtype, static_cast<int64_t>(n)));
+  for (double n : values) elements.push_back(is_float(dtype) ? Scalar::from_real(dtype, n) : Scalar::from_integer(dtype, static_cast<int64_t>(n)));
   runtime::write_elements(runtime::view_of(staged), elements);
   runtime::TensorRef made = empty_strided(dtype, {DeviceType::Cuda, 0}, sizes, strides);
   machine_->to_device(made.data, staged.data, bytes_of(dtype, sizes, strides));
@@ -185,17 +178,13 @@ std::vector<double> GpuHost::download(const runtime::TensorRef& tensor) {
 }
 
 GpuProgram::GpuProgram(const std::string& text, std::shared_ptr<GpuMachine> machine)
-    : GpuProgram(schedule::test::make_plan(schedule::fuse(loops::parse(text), machine->target, Options(), nullptr),
-                                     machine->target, Options()),
-                 machine) {}
+    : GpuProgram(schedule::test::make_plan(schedule::fuse(loops::parse(text), machine->target, Options(), nullptr), machine->target, Options()), machine) {}
 
 GpuProgram::GpuProgram(plan::Plan planned, std::shared_ptr<GpuMachine> machine) : host(machine), plan(std::move(planned)) {
   const auto emit = [](const plan::Kernel& kernel, plan::Variant variant, const OriginTable& origins) {
-    return targets::CudaUnitSource{codegen::emit_cuda({&kernel}, variant, origins), plan::launch_shape(kernel),
-                                   codegen::cuda_has_checks(kernel)};
+    return targets::CudaUnitSource{codegen::emit_cuda({&kernel}, variant, origins), plan::launch_shape(kernel), codegen::cuda_has_checks(kernel)};
   };
-  provider = std::make_shared<targets::CudaKernelProvider>(machine->target, 0, emit, machine->nvrtc,
-                                                           machine->driver, pool_, nullptr);
+  provider = std::make_shared<targets::CudaKernelProvider>(machine->target, 0, emit, machine->nvrtc, machine->driver, pool_, nullptr);
   provider->prepare(plan);
   executable = std::make_unique<runtime::Executable>(plan, provider, host);
 }
@@ -204,8 +193,7 @@ std::vector<std::vector<double>> GpuProgram::run(std::vector<runtime::TensorRef>
   std::vector<runtime::Value> values;
   for (runtime::TensorRef& input : inputs) values.emplace_back(std::move(input));
   std::vector<std::vector<double>> results;
-  for (const runtime::Value& value : executable->run(host, std::move(values)))
-    results.push_back(host.download(value.tensor));
+  for (const runtime::Value& value : executable->run(host, std::move(values))) results.push_back(host.download(value.tensor));
   return results;
 }
 

@@ -8,9 +8,9 @@
 
 #include "ir/loops/text.h"
 #include "runtime/compile_pool.h"
-#include "targets/cuda/cuda_kernels.h"
 #include "runtime/executable.h"
 #include "runtime/plain_host.h"
+#include "targets/cuda/cuda_kernels.h"
 
 namespace cxxinductor::tests {
 
@@ -44,10 +44,8 @@ class GpuHost : public runtime::PlainHost {
  public:
   explicit GpuHost(std::shared_ptr<GpuMachine> machine) : machine_(std::move(machine)) {}
   runtime::Owner allocate(Device device, int64_t bytes, void** data) override;
-  runtime::TensorRef empty_strided(DType dtype, Device device, std::span<const int64_t> sizes,
-                                   std::span<const int64_t> strides) override;
-  runtime::TensorRef upload(DType dtype, const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides,
-                            const std::vector<double>& values);
+  runtime::TensorRef empty_strided(DType dtype, Device device, std::span<const int64_t> sizes, std::span<const int64_t> strides) override;
+  runtime::TensorRef upload(DType dtype, const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides, const std::vector<double>& values);
   std::vector<double> download(const runtime::TensorRef& tensor);
 
  private:

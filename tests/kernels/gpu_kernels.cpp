@@ -34,8 +34,7 @@ TEST_CASE("every planned program on the GPU", "[gpu]") {
       GpuProgram gpu(on_device(text, "cuda:0"), machine);
       const std::vector<Input> inputs = make_inputs(gpu.plan, {{"s0", s0}, {"s1", 70 + s0}});
       std::vector<runtime::TensorRef> tensors;
-      for (const Input& input : inputs)
-        tensors.push_back(gpu.host.upload(input.dtype, input.sizes, input.strides, input.values));
+      for (const Input& input : inputs) tensors.push_back(gpu.host.upload(input.dtype, input.sizes, input.strides, input.values));
       INFO(gpu.plan.name << " with s0 = " << s0);
       check_equal(run_on(cpu, inputs), gpu.run(std::move(tensors)), 2e-2);
     }
@@ -49,8 +48,7 @@ TEST_CASE("an index out of bounds on the GPU is raised by a later launch, and th
   const Numbers table = some_values(50 * 64, 1);
   const auto call = [&](const Numbers& indices) {
     const auto n = static_cast<int64_t>(indices.size());
-    return gpu.run(
-        {gpu.host.upload(DType::F32, {50, 64}, {64, 1}, table), gpu.host.upload(DType::I64, {n}, {1}, indices)});
+    return gpu.run({gpu.host.upload(DType::F32, {50, 64}, {64, 1}, table), gpu.host.upload(DType::I64, {n}, {1}, indices)});
   };
   CHECK(call({3, 49, 0})[0][64 + 1] == static_cast<float>(table[49 * 64 + 1]));
   call({3, 99, 0});
@@ -92,8 +90,7 @@ std::string describe(const plan::Mapping& mapping) {
       [&](const auto& shape) {
         std::string text = fmt::format("{} v{}", shape.keyword, mapping.vector_width);
         plan::for_each_field(shape, [&](const auto& field, const auto& value) {
-          if constexpr (!std::is_same_v<std::remove_cvref_t<decltype(value)>, plan::VarId>)
-            text += fmt::format(" {} {}", field.keyword, value);
+          if constexpr (!std::is_same_v<std::remove_cvref_t<decltype(value)>, plan::VarId>) text += fmt::format(" {} {}", field.keyword, value);
         });
         return text;
       },
@@ -131,16 +128,13 @@ void measure(const std::shared_ptr<GpuMachine>& machine, const std::string& text
       if (!launch) continue;
       std::vector<void*> args;
       for (plan::BufferId id : launch->args) args.push_back(addresses[id.index()]);
-      program.provider->get(launch->kernel, {})
-          .launch(program.host, {args, {}, {sym::evaluate(launch->grid_x, no_symbols)}}, nullptr);
+      program.provider->get(launch->kernel, {}).launch(program.host, {args, {}, {sym::evaluate(launch->grid_x, no_symbols)}}, nullptr);
     }
   });
   machine->synchronize();
   std::string mappings;
-  for (const plan::Kernel& kernel : plan.kernels)
-    mappings += (mappings.empty() ? "" : " | ") + describe(kernel.mapping);
-  fmt::print("{:<14} {:>9} {:>8.1f} us {:>5.1f} %  {}\n", plan.name,
-             sym::to_string(plan.buffers[plan.inputs[0].buffer].sizes.back()), time * 1000,
+  for (const plan::Kernel& kernel : plan.kernels) mappings += (mappings.empty() ? "" : " | ") + describe(kernel.mapping);
+  fmt::print("{:<14} {:>9} {:>8.1f} us {:>5.1f} %  {}\n", plan.name, sym::to_string(plan.buffers[plan.inputs[0].buffer].sizes.back()), time * 1000,
              100.0 * static_cast<double>(bytes) / time / copy, mappings);
   std::fflush(stdout);
   for (void* address : addresses) machine->free(address);
@@ -153,15 +147,12 @@ TEST_CASE("bandwidth of memory-bound kernels", "[.bench]") {
   if (!machine) return;
   const double copy = copy_bytes_per_ms(*machine);
   fmt::print("copy {:.2f} TB/s\n", copy / 1e9);
-  const auto run = [&](const char* text, const char* type, int64_t n) {
-    measure(machine, sized(text, type, kElements / n, n), copy);
-  };
+  const auto run = [&](const char* text, const char* type, int64_t n) { measure(machine, sized(text, type, kElements / n, n), copy); };
   for (const char* type : {"bf16", "f32"}) {
     fmt::print("---- {}\n", type);
     for (const char* text : {add, gelu_chain}) run(text, type, 1024);
     for (const char* text : {softmax, layer_norm, rms_norm})
-      for (const int64_t n : {256, 512, 768, 1024, 2048, 4096, 5120, 8192, 16384, 32768, 65536, 131072})
-        run(text, type, n);
+      for (const int64_t n : {256, 512, 768, 1024, 2048, 4096, 5120, 8192, 16384, 32768, 65536, 131072}) run(text, type, n);
     for (const int64_t n : {1024, 16384, 1048576}) run(row_sum, type, n);
     for (const int64_t n : {64, 1024, 8192}) run(column_sum, type, n);
     run(transpose_add, type, 8192);

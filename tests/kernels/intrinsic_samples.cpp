@@ -21,9 +21,7 @@ Format format_of(Element element) {
 }
 uint64_t sign_of(const Format& format) { return uint64_t{1} << (format.bytes * 8 - 1); }
 uint64_t infinity_of(const Format& format) { return ((uint64_t{1} << format.exponent_bits) - 1) << format.mantissa_bits; }
-bool is_nan(const Format& format, uint64_t bits) {
-  return format.exponent_bits > 0 && (bits & (sign_of(format) - 1)) > infinity_of(format);
-}
+bool is_nan(const Format& format, uint64_t bits) { return format.exponent_bits > 0 && (bits & (sign_of(format) - 1)) > infinity_of(format); }
 
 std::vector<uint64_t> special_bits(const Format& format) {
   const uint64_t sign = sign_of(format);
@@ -43,11 +41,18 @@ std::vector<uint64_t> special_bits(const Format& format) {
 uint64_t encode(Element element, double value) {
   const auto single = std::bit_cast<uint32_t>(static_cast<float>(value));
   switch (element) {
-    case Element::U16: case Element::U32: case Element::U64: return static_cast<uint64_t>(static_cast<int64_t>(value));
-    case Element::F16: return value == 0 ? 0 : (single >> 16 & 0x8000) | ((single & 0x7fffffff) - (112u << 23)) >> 13;
-    case Element::BF16: return single >> 16;
-    case Element::F32: return single;
-    case Element::F64: return std::bit_cast<uint64_t>(value);
+    case Element::U16:
+    case Element::U32:
+    case Element::U64:
+      return static_cast<uint64_t>(static_cast<int64_t>(value));
+    case Element::F16:
+      return value == 0 ? 0 : (single >> 16 & 0x8000) | ((single & 0x7fffffff) - (112u << 23)) >> 13;
+    case Element::BF16:
+      return single >> 16;
+    case Element::F32:
+      return single;
+    case Element::F64:
+      return std::bit_cast<uint64_t>(value);
   }
   return 0;
 }
@@ -83,7 +88,9 @@ std::vector<unsigned char> draw_operand(const IntrinsicRow& row, const Operand& 
       case Samples::Kind::Bits:
         if (i < special.size() * special.size()) bits = special[(second ? i / special.size() : i) % special.size()];
         break;
-      case Samples::Kind::Reals: bits = encode(operand.element, std::uniform_real_distribution(low, high)(random)); break;
+      case Samples::Kind::Reals:
+        bits = encode(operand.element, std::uniform_real_distribution(low, high)(random));
+        break;
       case Samples::Kind::Integers:
         bits = encode(operand.element, std::floor(std::uniform_real_distribution(low, high + 1)(random)));
         break;
@@ -104,8 +111,8 @@ std::string disagreement(const IntrinsicRow& row, const unsigned char* gpu, cons
   if (!bits && is_nan(format, found) && is_nan(format, expected)) return "";
   std::string difference = fmt::format("the GPU has {:#0{}x}, the host {:#0{}x}", found, digits + 2, expected, digits + 2);
   if (bits || row.agreement.kind == Agreement::Kind::BitsOrNan) return difference;
-  const double apart = row.agreement.kind == Agreement::Kind::Ulps ? distance(format, found, expected)
-                                                                   : std::fabs(decode(row.result, found) - decode(row.result, expected));
+  const double apart =
+      row.agreement.kind == Agreement::Kind::Ulps ? distance(format, found, expected) : std::fabs(decode(row.result, found) - decode(row.result, expected));
   if (!is_nan(format, found) && !is_nan(format, expected) && apart <= row.agreement.bound) return "";
   return fmt::format("{}, {} apart, at most {}", difference, apart, row.agreement.bound);
 }

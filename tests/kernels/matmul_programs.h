@@ -40,12 +40,12 @@ struct MatmulProgram {
         strides = fmt::format("({})*{}, {}", stride, across, strides);
       }
       const std::string coords = layout.along_k ? fmt::format("{}{}, k", b, outer) : fmt::format("{}k, {}", b, outer);
-      return std::pair{fmt::format("@{}: DTYPE[{}] strides [{}]", name, sizes, strides),
-                       fmt::format("load @{}[{}]", name, coords)};
+      return std::pair{fmt::format("@{}: DTYPE[{}] strides [{}]", name, sizes, strides), fmt::format("load @{}[{}]", name, coords)};
     };
     const auto [left_buffer, left_load] = factor("a", rows, left, "i");
     const auto [right_buffer, right_load] = factor("b", std::to_string(n), right, "j");
-    std::string text = fmt::format(R"(program @product on DEVICE ({}, {}{}){} {{
+    std::string text =
+        fmt::format(R"(program @product on DEVICE ({}, {}{}){} {{
   {}
   region @f0 over {}i < {}, j < {}, k < {} {{
     %a = {}
@@ -59,12 +59,10 @@ struct MatmulProgram {
   }}
   return {}
 }})",
-                                   left_buffer, right_buffer, inputs, symbolic_rows ? " where 1 <= s0 <= 4096" : "", buffers,
-                                   batch ? fmt::format("b < {}, ", batch) : "", rows, n, k, left_load, right_load, prologue,
-                                   prologue.empty() ? "%a" : "%left", prologue.empty() ? "%b" : "%right", epilogue, outputs);
+                    left_buffer, right_buffer, inputs, symbolic_rows ? " where 1 <= s0 <= 4096" : "", buffers, batch ? fmt::format("b < {}, ", batch) : "",
+                    rows, n, k, left_load, right_load, prologue, prologue.empty() ? "%a" : "%left", prologue.empty() ? "%b" : "%right", epilogue, outputs);
     const auto replace = [&text](std::string_view word, const std::string& with) {
-      for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + with.size()))
-        text.replace(at, word.size(), with);
+      for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + with.size())) text.replace(at, word.size(), with);
     };
     replace("SIZES", fmt::format("{}{}, {}", batch ? fmt::format("{}, ", batch) : "", rows, n));
     replace("COORDS", b + "i, j");

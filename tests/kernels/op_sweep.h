@@ -21,15 +21,13 @@ namespace cxxinductor::tests {
 
 inline constexpr DType compute_dtypes[] = {DType::F64, DType::F32, DType::I8,  DType::I16, DType::I32, DType::I64,
                                            DType::U8,  DType::U16, DType::U32, DType::U64, DType::Bool};
-inline constexpr DType all_dtypes[] = {DType::F64,    DType::F32, DType::F16, DType::BF16, DType::F8E4M3FN,
-                                       DType::F8E5M2, DType::I8,  DType::I16, DType::I32,  DType::I64,
-                                       DType::U8,     DType::U16, DType::U32, DType::U64,  DType::Bool};
+inline constexpr DType all_dtypes[] = {DType::F64, DType::F32, DType::F16, DType::BF16, DType::F8E4M3FN, DType::F8E5M2, DType::I8,  DType::I16,
+                                       DType::I32, DType::I64, DType::U8,  DType::U16,  DType::U32,      DType::U64,    DType::Bool};
 
 inline std::vector<Scalar> edge_values(DType dtype) {
   std::vector<Scalar> values;
   if (is_float(dtype)) {
-    const double least =
-        dtype == DType::F64 ? std::numeric_limits<double>::denorm_min() : std::numeric_limits<float>::denorm_min();
+    const double least = dtype == DType::F64 ? std::numeric_limits<double>::denorm_min() : std::numeric_limits<float>::denorm_min();
     const double most = dtype == DType::F64 ? 1.7e308 : 3.3e38;
     for (double v : {0.0,  1.0,  0.5,   2.0,     3.0,     0.3,   6.0,
                      1e-3, 20.5, 88.0,  1000.25, 65504.0, 448.0, 465.0,
@@ -78,8 +76,7 @@ inline std::vector<std::vector<Scalar>> operand_tuples(const ScalarOpInfo& op, D
 }
 
 // Loads of the operands, the op, a store; one variable of extent n.
-inline plan::Kernel one_op_kernel(const std::string& name, const std::vector<DType>& operands, DType result,
-                                  ScalarOp op, int width) {
+inline plan::Kernel one_op_kernel(const std::string& name, const std::vector<DType>& operands, DType result, ScalarOp op, int width) {
   plan::Kernel kernel;
   kernel.name = name;
   kernel.region.name = name;
@@ -117,8 +114,7 @@ inline plan::Kernel one_op_kernel(const std::string& name, const std::vector<DTy
 inline double ulps_between(DType dtype, double a, double b) {
   if (a == b) return 0;
   const int mantissa = dtype == DType::F64 ? 53 : 24;
-  const double unit = std::ldexp(1.0, std::max(std::ilogb(std::max(std::fabs(a), std::fabs(b))) + 1 - mantissa,
-                                               dtype == DType::F64 ? -1074 : -149));
+  const double unit = std::ldexp(1.0, std::max(std::ilogb(std::max(std::fabs(a), std::fabs(b))) + 1 - mantissa, dtype == DType::F64 ? -1074 : -149));
   return std::fabs(a - b) / unit;
 }
 
@@ -147,9 +143,8 @@ inline bool agrees(ScalarOp op, const std::vector<Scalar>& operands, const Scala
   if (std::isnan(e) || std::isnan(f)) return std::isnan(e) && std::isnan(f);
   if (ulps_between(expected.dtype(), e, f) <= tolerance(op)) return true;
   if (tolerance(op) == 0)
-    return e == f && (op == ScalarOp::Maximum || op == ScalarOp::Minimum || op == ScalarOp::Fmax ||
-                      op == ScalarOp::Fmin || op == ScalarOp::Clamp || op == ScalarOp::ClampMin ||
-                      op == ScalarOp::ClampMax || op == ScalarOp::Sign);
+    return e == f && (op == ScalarOp::Maximum || op == ScalarOp::Minimum || op == ScalarOp::Fmax || op == ScalarOp::Fmin || op == ScalarOp::Clamp ||
+                      op == ScalarOp::ClampMin || op == ScalarOp::ClampMax || op == ScalarOp::Sign);
   // Sums inside a composed function may cancel: the error is relative to the operands.
   double largest = 0;
   for (const Scalar& s : operands) largest = std::max(largest, std::fabs(s.as_real()));
@@ -161,8 +156,7 @@ inline bool agrees(ScalarOp op, const std::vector<Scalar>& operands, const Scala
 using RunKernel = std::function<void(size_t kernel, const std::vector<void*>& buffers, int64_t count)>;
 
 // Every op that accepts the dtype. `compile` gets one kernel an op.
-inline void sweep_ops(DType dtype, int width,
-                      const std::function<RunKernel(const std::vector<const plan::Kernel*>&)>& compile) {
+inline void sweep_ops(DType dtype, int width, const std::function<RunKernel(const std::vector<const plan::Kernel*>&)>& compile) {
   std::vector<plan::Kernel> kernels;
   std::vector<ScalarOp> ops;
   for (size_t i = 0; i < scalar_ops().size(); ++i) {
@@ -170,8 +164,7 @@ inline void sweep_ops(DType dtype, int width,
     if (info(op).rule == TypeRule::Cast || !accepts(info(op).types, dtype)) continue;
     std::vector<DType> operands(static_cast<size_t>(info(op).arity), dtype);
     if (info(op).rule == TypeRule::Select) operands[0] = DType::Bool;
-    kernels.push_back(one_op_kernel(fmt::format("k_{}_{}", info(op).name, to_string(dtype)), operands,
-                                    result_dtype(op, dtype, dtype), op, width));
+    kernels.push_back(one_op_kernel(fmt::format("k_{}_{}", info(op).name, to_string(dtype)), operands, result_dtype(op, dtype, dtype), op, width));
     ops.push_back(op);
   }
   std::vector<const plan::Kernel*> pointers;
@@ -188,8 +181,7 @@ inline void sweep_ops(DType dtype, int width,
     }
     for (size_t t = 0; t < tuples.size(); ++t) {
       for (size_t o = 0; o < tuples[t].size(); ++o) {
-        runtime::write_element(tuples[t][o],
-                               memory[o].data() + t * static_cast<size_t>(byte_size(kernel.params[o].dtype)));
+        runtime::write_element(tuples[t][o], memory[o].data() + t * static_cast<size_t>(byte_size(kernel.params[o].dtype)));
       }
     }
     const auto count = static_cast<int64_t>(tuples.size());
@@ -198,13 +190,11 @@ inline void sweep_ops(DType dtype, int width,
     int wrong = 0;
     for (size_t t = 0; t < tuples.size() && wrong < 3; ++t) {
       const Scalar expected = evaluate(ops[k], tuples[t], result);
-      const Scalar found =
-          runtime::read_element(result, memory.back().data() + t * static_cast<size_t>(byte_size(result)));
+      const Scalar found = runtime::read_element(result, memory.back().data() + t * static_cast<size_t>(byte_size(result)));
       if (agrees(ops[k], tuples[t], expected, found)) continue;
       std::string operands;
       for (const Scalar& s : tuples[t]) operands += to_string(s) + " ";
-      INFO(info(ops[k]).name << " on " << to_string(dtype) << ": " << operands << "at " << t << " of "
-                             << tuples.size());
+      INFO(info(ops[k]).name << " on " << to_string(dtype) << ": " << operands << "at " << t << " of " << tuples.size());
       INFO("expected " << to_string(expected) << ", found " << to_string(found));
       CHECK(false);
       ++wrong;
@@ -218,8 +208,7 @@ inline void sweep_casts(const std::function<RunKernel(const std::vector<const pl
   for (DType from : all_dtypes) {
     std::vector<plan::Kernel> kernels;
     for (DType to : all_dtypes) {
-      kernels.push_back(
-          one_op_kernel(fmt::format("k_{}_to_{}", to_string(from), to_string(to)), {from}, to, ScalarOp::Cast, 16));
+      kernels.push_back(one_op_kernel(fmt::format("k_{}_to_{}", to_string(from), to_string(to)), {from}, to, ScalarOp::Cast, 16));
     }
     std::vector<const plan::Kernel*> pointers;
     for (const plan::Kernel& kernel : kernels) pointers.push_back(&kernel);
@@ -228,8 +217,7 @@ inline void sweep_casts(const std::function<RunKernel(const std::vector<const pl
     // Every value of the narrow types.
     if (is_float(from) && byte_size(from) <= 2) {
       values.clear();
-      for (uint32_t bits = 0; bits < (1u << (8 * byte_size(from))); ++bits)
-        values.push_back(runtime::read_element(from, &bits));
+      for (uint32_t bits = 0; bits < (1u << (8 * byte_size(from))); ++bits) values.push_back(runtime::read_element(from, &bits));
     }
     const size_t size = static_cast<size_t>(byte_size(from));
     std::vector<std::byte> input(values.size() * size + 8), output(values.size() * 8);

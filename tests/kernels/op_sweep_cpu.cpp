@@ -12,9 +12,8 @@ RunKernel compiled(const std::vector<const plan::Kernel*>& kernels, const Target
   std::vector<std::string> names;
   for (const plan::Kernel* kernel : kernels) names.push_back(kernel->name);
   const auto unit = std::make_shared<CpuUnit>(kernels, target, compiler);
-  return [unit, names](size_t kernel, const std::vector<void*>& buffers, int64_t count) {
-    unit->run(names[kernel], buffers, {count}, 0, (count + 1023) / 1024);
-  };
+  return
+      [unit, names](size_t kernel, const std::vector<void*>& buffers, int64_t count) { unit->run(names[kernel], buffers, {count}, 0, (count + 1023) / 1024); };
 }
 
 void sweep(DType dtype, const Target& target, const std::string& compiler = "") {
@@ -39,8 +38,7 @@ TEST_CASE("op sweep on the CPU, 128-bit vectors", "[sweep]") {
 
 TEST_CASE("op sweep on the CPU with clang++", "[sweep]") {
   if (targets::find_program("clang++").empty()) return;
-  for (DType dtype : {DType::F32, DType::F64, DType::I8, DType::U64, DType::Bool})
-    sweep(dtype, machine_target(), "clang++");
+  for (DType dtype : {DType::F32, DType::F64, DType::I8, DType::U64, DType::Bool}) sweep(dtype, machine_target(), "clang++");
 }
 
 TEST_CASE("every cast between dtypes on the CPU", "[sweep]") {

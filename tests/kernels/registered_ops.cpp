@@ -9,27 +9,50 @@ using namespace cxxinductor::tests;
 namespace {
 
 // Moments as welford has them, a state of three dtypes; two results.
-const RegisteredReduction moments{.overload = "tests::moments", .state = "mean:T m2:T n:u32", .results = "mean:T m2:T",
-                                  .start = "mean = 0, m2 = 0, n = 0", .lift = "mean = x, m2 = 0, n = 1",
-                                  .merge = "n = add(a.n, b.n), empty = eq(b.n, 0), delta = sub(b.mean, a.mean), all = cast<T>(n), right = cast<T>(b.n),"
-                                           "mean = where(empty, a.mean, add(a.mean, div(mul(delta, right), all))),"
-                                           "m2 = where(empty, a.m2, add(add(a.m2, b.m2), div(mul(mul(mul(delta, delta), cast<T>(a.n)), right), all)))",
+const RegisteredReduction moments{.overload = "tests::moments",
+                                  .state = "mean:T m2:T n:u32",
+                                  .results = "mean:T m2:T",
+                                  .start = "mean = 0, m2 = 0, n = 0",
+                                  .lift = "mean = x, m2 = 0, n = 1",
+                                  .merge =
+                                      "n = add(a.n, b.n), empty = eq(b.n, 0), delta = sub(b.mean, a.mean), all = cast<T>(n), right = cast<T>(b.n),"
+                                      "mean = where(empty, a.mean, add(a.mean, div(mul(delta, right), all))),"
+                                      "m2 = where(empty, a.m2, add(add(a.m2, b.m2), div(mul(mul(mul(delta, delta), cast<T>(a.n)), right), all)))",
                                   .finish = ""};
 // A finish statement; integers too. Components are called what generated text calls other things.
-const RegisteredReduction spread{.overload = "tests::spread", .state = "a:T x:T", .results = "spread:T", .start = "a = highest, x = lowest", .lift = "a = x, x = x",
-                                 .merge = "a = minimum(a.a, b.a), x = maximum(a.x, b.x)", .finish = "spread = sub(x, a)", .order_matters = false};
+const RegisteredReduction spread{.overload = "tests::spread",
+                                 .state = "a:T x:T",
+                                 .results = "spread:T",
+                                 .start = "a = highest, x = lowest",
+                                 .lift = "a = x, x = x",
+                                 .merge = "a = minimum(a.a, b.a), x = maximum(a.x, b.x)",
+                                 .finish = "spread = sub(x, a)",
+                                 .order_matters = false};
 // A truth value and a position: whether all elements are positive, and where the first is that is not.
-const RegisteredReduction first_negative{.overload = "tests::first_negative", .state = "all:bool first:i64", .results = "all:bool first:i64",
-                                         .start = "all = 1, first = highest", .lift = "all = ge(x, 0), first = where(ge(x, 0), highest, at)",
-                                         .merge = "all = logical_and(a.all, b.all), first = minimum(a.first, b.first)", .finish = "", .order_matters = false};
+const RegisteredReduction first_negative{.overload = "tests::first_negative",
+                                         .state = "all:bool first:i64",
+                                         .results = "all:bool first:i64",
+                                         .start = "all = 1, first = highest",
+                                         .lift = "all = ge(x, 0), first = where(ge(x, 0), highest, at)",
+                                         .merge = "all = logical_and(a.all, b.all), first = minimum(a.first, b.first)",
+                                         .finish = "",
+                                         .order_matters = false};
 // A transcendental op in the statements, and an op of the user's.
-const RegisteredOp soft_square{.overload = "tests::soft_square", .arguments = {"x", "beta"}, .transcendental = true,
-                               .cuda = "soft_square({0}, {T}({1}))", .cpu = "soft_square({0}, {T}({1}))",
+const RegisteredOp soft_square{.overload = "tests::soft_square",
+                               .arguments = {"x", "beta"},
+                               .transcendental = true,
+                               .cuda = "soft_square({0}, {T}({1}))",
+                               .cpu = "soft_square({0}, {T}({1}))",
                                .cuda_source = "template <class T> __device__ T soft_square(T x, T beta) { return x * x / (cxxi_abs(x) + beta); }",
                                .cpu_source = "template <class T> inline T soft_square(T x, T beta) { return x * x / ((x < 0 ? -x : x) + beta); }",
                                .definition = "result = div(mul(x, x), add(abs(x), beta))"};
-const RegisteredReduction soft_sum{.overload = "tests::soft_sum", .state = "total:T", .results = "log:T", .start = "total = 0", .lift = "total = tests.soft_square(x, 2)",
-                                   .merge = "total = add(a.total, b.total)", .finish = "log = log(add(total, 1))"};
+const RegisteredReduction soft_sum{.overload = "tests::soft_sum",
+                                   .state = "total:T",
+                                   .results = "log:T",
+                                   .start = "total = 0",
+                                   .lift = "total = tests.soft_square(x, 2)",
+                                   .merge = "total = add(a.total, b.total)",
+                                   .finish = "log = log(add(total, 1))"};
 
 void register_all() {
   add_scalar_op(soft_square);
@@ -136,7 +159,8 @@ TEST_CASE("registered ops in pointwise kernels and beside reductions", "[cuda][c
       store @z[i, j] = %g
     }
     return @y, @z
-  })", {{{"s0", 1}}, {{"s0", 130}}});
+  })",
+          {{{"s0", 1}}, {{"s0", 130}}});
   compare(R"(program @p on DEVICE (@x: f32[s0, 200]) where 1 <= s0 <= 1000 {
     output @y: f32[s0, 200]
     region @n over i < s0, j < 200 {
@@ -148,7 +172,8 @@ TEST_CASE("registered ops in pointwise kernels and beside reductions", "[cuda][c
       store @y[i, j] = %y
     }
     return @y
-  })", {{{"s0", 5}}});
+  })",
+          {{{"s0", 5}}});
 }
 
 TEST_CASE("a target without an expression refuses the op", "[cuda][cpu]") {

@@ -18,8 +18,7 @@ using namespace cxxinductor::tests;
 namespace {
 
 constexpr Combine all_combines[] = {Combine::Overwrite, Combine::Add, Combine::Mul, Combine::Max, Combine::Min};
-constexpr DType all_dtypes[] = {DType::F64, DType::F32, DType::F16, DType::BF16, DType::I64,
-                                DType::I32, DType::I16, DType::I8,  DType::U8,   DType::Bool};
+constexpr DType all_dtypes[] = {DType::F64, DType::F32, DType::F16, DType::BF16, DType::I64, DType::I32, DType::I16, DType::I8, DType::U8, DType::Bool};
 constexpr int64_t places = 17, points = 300;
 
 // An output a dtype, filled from its base and updated where the indices say.
@@ -30,8 +29,7 @@ std::string program(Combine combine) {
     const std::string name(to_string(dtype));
     inputs += fmt::format(", @x_{0}: {0}[{1}], @s_{0}: {0}[{2}]", name, places, points);
     buffers += fmt::format("  output @y_{0}: {0}[{1}]\n", name, places);
-    regions += fmt::format(
-        "  region @fill_{0} over i < {1} {{\n    %0 = load @x_{0}[i]\n    store @y_{0}[i] = %0\n  }}\n", name, places);
+    regions += fmt::format("  region @fill_{0} over i < {1} {{\n    %0 = load @x_{0}[i]\n    store @y_{0}[i] = %0\n  }}\n", name, places);
     regions += fmt::format(
         "  region @put_{0} over i < {1} {{\n    %0 = load @k[i]\n    check %0 < ({2}) \"index\"\n    %2 = load "
         "@s_{0}[i]\n"
@@ -49,8 +47,7 @@ std::vector<Input> inputs_for(Combine combine) {
   for (DType dtype : all_dtypes) {
     if (!accepts(combine, dtype)) continue;
     Input base{dtype, {places}, {1}, {}}, source{dtype, {points}, {1}, {}};
-    for (int64_t i = 0; i < places; ++i)
-      base.values.push_back(dtype == DType::Bool ? i % 2 : static_cast<double>(i % 3));
+    for (int64_t i = 0; i < places; ++i) base.values.push_back(dtype == DType::Bool ? i % 2 : static_cast<double>(i % 3));
     for (int64_t i = 0; i < points; ++i) {
       const int64_t place = static_cast<int64_t>(inputs[0].values[static_cast<size_t>(i)]);
       const bool is_signed = is_float(dtype) || info(dtype).dtype_class == DTypeClass::Signed;
@@ -70,8 +67,7 @@ std::vector<Numbers> by_hand(Combine combine, const std::vector<Input>& inputs) 
   for (size_t i = 1; i < inputs.size(); i += 2) {
     const DType dtype = inputs[i].dtype;
     const auto scalar = [&](double number) {
-      return is_float(dtype) ? Scalar::from_real(dtype, number)
-                             : Scalar::from_integer(dtype, static_cast<int64_t>(number));
+      return is_float(dtype) ? Scalar::from_real(dtype, number) : Scalar::from_integer(dtype, static_cast<int64_t>(number));
     };
     std::vector<Scalar> values;
     for (double number : inputs[i].values) values.push_back(scalar(number));
@@ -140,8 +136,7 @@ TEST_CASE("NVRTC compiles every way to combine", "[cuda][nvrtc]") {
   const std::unique_ptr<targets::Nvrtc> nvrtc = targets::find_nvrtc();
   if (!nvrtc) return;
   for (const Combine combine : all_combines) {
-    const plan::Plan plan =
-        schedule::test::make_plan(loops::parse(on_device(program(combine), "cuda:0")), gpu_target(), Options{});
+    const plan::Plan plan = schedule::test::make_plan(loops::parse(on_device(program(combine), "cuda:0")), gpu_target(), Options{});
     std::vector<const plan::Kernel*> kernels;
     for (const plan::Kernel& kernel : plan.kernels) kernels.push_back(&kernel);
     const std::string source = codegen::emit_cuda(kernels, {true, false}, plan.origins);
@@ -164,8 +159,7 @@ TEST_CASE("points that meet on the GPU", "[gpu]") {
     const std::vector<Input> inputs = inputs_for(combine);
     GpuProgram gpu(on_device(program(combine), "cuda:0"), machine);
     std::vector<runtime::TensorRef> tensors;
-    for (const Input& input : inputs)
-      tensors.push_back(gpu.host.upload(input.dtype, input.sizes, input.strides, input.values));
+    for (const Input& input : inputs) tensors.push_back(gpu.host.upload(input.dtype, input.sizes, input.strides, input.values));
     check_equal(by_hand(combine, inputs), gpu.run(std::move(tensors)), 0);
   }
 }
@@ -173,8 +167,8 @@ TEST_CASE("points that meet on the GPU", "[gpu]") {
 TEST_CASE("updates of a large buffer move what they write", "[cpu]") {
   std::string text = "graph @f(%x: f32[100000, 64], %s: f32[4, 64], %i: i64[4]) {\n";
   for (int k = 0; k < 20; ++k)
-    text += fmt::format("  %a{} = scatter<target=[-1, 1], index_dims=[0]{}>({}, %s, %i)\n", k, k % 2 ? ", add" : "",
-                        k == 0 ? "%x" : fmt::format("%a{}", k - 1));
+    text +=
+        fmt::format("  %a{} = scatter<target=[-1, 1], index_dims=[0]{}>({}, %s, %i)\n", k, k % 2 ? ", add" : "", k == 0 ? "%x" : fmt::format("%a{}", k - 1));
   graph::Graph graph = graph::parse(text + "  final %x = %a19\n  return\n}\n");
   const plan::Plan plan = driver::plan_of(std::move(graph), cpu_target("x86-64-v3", 4));
   int64_t bytes = 0;

@@ -17,17 +17,14 @@ struct SerialRows {
 
 inline std::string norm_backward(const SerialRows& shape, bool serial) {
   const std::string sizes = fmt::format("{}, {}, {}", shape.parts, shape.rows, shape.columns);
-  std::string text =
-      fmt::format(R"(program @p on DEVICE (@x: {0}[{1}], @g: {0}[{1}], @w: {0}[{2}], @m: f32[{3}, {4}]{5}) {{
+  std::string text = fmt::format(R"(program @p on DEVICE (@x: {0}[{1}], @g: {0}[{1}], @w: {0}[{2}], @m: f32[{3}, {4}]{5}) {{
     output @y: {0}[{1}]
     output @t: f32[{3}, {4}]
     output @a: f32[{3}, {2}]
 )",
-                  shape.dtype, sizes, shape.columns, shape.parts, shape.rows,
-                  shape.late ? fmt::format(", @l: {}[{}]", shape.dtype, sizes) : "");
+                                 shape.dtype, sizes, shape.columns, shape.parts, shape.rows, shape.late ? fmt::format(", @l: {}[{}]", shape.dtype, sizes) : "");
   if (shape.centred) text += fmt::format("    output @b: f32[{}, {}]\n", shape.parts, shape.columns);
-  const std::string space =
-      fmt::format("b < {}, {}j < {}, c < {}", shape.parts, serial ? "serial " : "", shape.rows, shape.columns);
+  const std::string space = fmt::format("b < {}, {}j < {}, c < {}", shape.parts, serial ? "serial " : "", shape.rows, shape.columns);
   const std::string loads = R"(
       %x0 = load @x[b, j, c]
       %x = cast<f32>(%x0)
@@ -51,19 +48,16 @@ inline std::string norm_backward(const SerialRows& shape, bool serial) {
       store @t[b, j] = %z
       store @y[b, j, c] = %y
 )",
-      shape.centred ? "%s = reduce<sum>(%p) over c\n      %d = sub(%p, %s)"
-                    : "%two = constant f32(2.0)\n      %d = mul(%p, %two)",
-      shape.late ? "%l0 = load @l[b, j, c]\n      %l = cast<f32>(%l0)\n      %r = add(%e, %l)" : "%r = mul(%e, %z)",
-      shape.dtype);
+      shape.centred ? "%s = reduce<sum>(%p) over c\n      %d = sub(%p, %s)" : "%two = constant f32(2.0)\n      %d = mul(%p, %two)",
+      shape.late ? "%l0 = load @l[b, j, c]\n      %l = cast<f32>(%l0)\n      %r = add(%e, %l)" : "%r = mul(%e, %z)", shape.dtype);
   std::string across = R"(
       %u = mul(%g, %h)
       %a = reduce<sum>(%u) over j
       store @a[b, c] = %a
 )";
   if (shape.centred) across += "      %b = reduce<sum>(%g) over j\n      store @b[b, c] = %b\n";
-  text +=
-      serial ? fmt::format("region @n over {} {{{}{}{}}}", space, loads, along, across)
-             : fmt::format("region @n over {0} {{{1}{2}}}\nregion @k over {0} {{{1}{3}}}", space, loads, along, across);
+  text += serial ? fmt::format("region @n over {} {{{}{}{}}}", space, loads, along, across)
+                 : fmt::format("region @n over {0} {{{1}{2}}}\nregion @k over {0} {{{1}{3}}}", space, loads, along, across);
   return text + (shape.centred ? "\nreturn @y, @t, @a, @b\n}" : "\nreturn @y, @t, @a\n}");
 }
 

@@ -184,14 +184,11 @@ constexpr Schedule kGpuSchedules[] = {
     {.name = "rows in registers", .text = kKnownRows, .sums = 32, .length = 8192},
     {.name = "columns", .text = kColumns, .sums = 32, .length = 20000, .columns = true, .shape = plan::is_columns},
     {.name = "a row in pieces", .text = kOneRow, .sums = 1, .length = 100000, .fuse = true, .kernels = 2},
-    {.name = "columns in pieces", .text = kFewColumns, .sums = 32, .length = 20000, .columns = true, .fuse = true,
-     .shape = plan::is_columns, .kernels = 2},
+    {.name = "columns in pieces", .text = kFewColumns, .sums = 32, .length = 20000, .columns = true, .fuse = true, .shape = plan::is_columns, .kernels = 2},
     {.name = "walk", .text = kWalk, .sums = 32, .length = 32768, .columns = true, .fuse = true, .kernels = 2},
     {.name = "moments of rows", .text = kRowMoments, .sums = 32, .length = 20000, .moments = true},
-    {.name = "moments of columns", .text = kColumnMoments, .sums = 32, .length = 20000, .columns = true,
-     .moments = true, .shape = plan::is_columns},
-    {.name = "moments of rows in pieces", .text = kFewRowMoments, .sums = 1, .length = 200000, .fuse = true,
-     .moments = true, .kernels = 2},
+    {.name = "moments of columns", .text = kColumnMoments, .sums = 32, .length = 20000, .columns = true, .moments = true, .shape = plan::is_columns},
+    {.name = "moments of rows in pieces", .text = kFewRowMoments, .sums = 1, .length = 200000, .fuse = true, .moments = true, .kernels = 2},
 };
 constexpr Schedule kCpuSchedules[] = {
     {.name = "rows", .text = kRows, .sums = 32, .length = 30000},
@@ -199,18 +196,15 @@ constexpr Schedule kCpuSchedules[] = {
     {.name = "columns", .text = kColumns, .sums = 40, .length = 10000, .columns = true, .shape = plan::is_columns},
     {.name = "long columns", .text = kColumns, .sums = 33, .length = 100000, .columns = true, .shape = plan::is_columns},
     {.name = "a row in pieces", .text = kOneRow, .sums = 1, .length = 100000, .fuse = true, .kernels = 2},
-    {.name = "columns in pieces", .text = kFewColumns, .sums = 32, .length = 30000, .columns = true, .fuse = true,
-     .shape = plan::is_columns, .kernels = 2},
+    {.name = "columns in pieces", .text = kFewColumns, .sums = 32, .length = 30000, .columns = true, .fuse = true, .shape = plan::is_columns, .kernels = 2},
     {.name = "moments of rows", .text = kRowMoments, .sums = 32, .length = 30000, .moments = true},
-    {.name = "moments of columns", .text = kColumnMoments, .sums = 40, .length = 30000, .columns = true,
-     .moments = true, .shape = plan::is_columns},
+    {.name = "moments of columns", .text = kColumnMoments, .sums = 40, .length = 30000, .columns = true, .moments = true, .shape = plan::is_columns},
 };
 
 std::string text_of(const Schedule& schedule, const std::string& device) {
   std::string text = on_device(schedule.text, device);
   for (const auto& [word, number] : {std::pair("LENGTH", schedule.length), std::pair("SUMS", schedule.sums)})
-    for (size_t at = text.find(word); at != std::string::npos; at = text.find(word))
-      text.replace(at, std::strlen(word), std::to_string(number));
+    for (size_t at = text.find(word); at != std::string::npos; at = text.find(word)) text.replace(at, std::strlen(word), std::to_string(number));
   return text;
 }
 
@@ -271,8 +265,7 @@ struct Errors {
   Error sum, deviations;
 };
 
-void compare(const Schedule& schedule, const std::vector<float>& terms, size_t number,
-             const std::vector<runtime::Value>& results, Errors& errors) {
+void compare(const Schedule& schedule, const std::vector<float>& terms, size_t number, const std::vector<runtime::Value>& results, Errors& errors) {
   double exact = 0, scale = 0;
   for (float term : terms) {
     exact += static_cast<double>(term);
@@ -324,8 +317,8 @@ void check(const Schedule& schedule, Program& program, std::span<const Terms> ki
     run_samples(schedule, program, kind, errors);
     for (const Error* error : {&errors.sum, &errors.deviations}) {
       if (error->samples == 0) continue;
-      INFO(kind.name << (error == &errors.deviations ? ", deviations" : "") << ": " << error->rms() << ", eager's "
-                     << error->eager() << ", allowed " << error->allowed());
+      INFO(kind.name << (error == &errors.deviations ? ", deviations" : "") << ": " << error->rms() << ", eager's " << error->eager() << ", allowed "
+                     << error->allowed());
       CHECK(error->rms() <= error->allowed());
     }
   }

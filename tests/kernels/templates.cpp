@@ -17,8 +17,8 @@ TEST_CASE("NVRTC compiles each template of a kernel as it stands", "[cuda][nvrtc
   for (const char* name : {"prelude", "group", "reduce", "join", "tensor_core", "matmul", "warpgroup", "warpgroup_matmul"})
     called += codegen::template_text(fmt::format("cuda/{}.cuh", name));
   called += "typedef int cxxi_index;\ntypedef unsigned int cxxi_uint;\n";
-  for (const char* name : {"pointwise_kernel", "rows_kernel", "serial_rows_kernel", "columns_kernel", "tiles_kernel", "matmul_kernel", "warpgroup_kernel",
-                           "generated_state"}) {
+  for (const char* name :
+       {"pointwise_kernel", "rows_kernel", "serial_rows_kernel", "columns_kernel", "tiles_kernel", "matmul_kernel", "warpgroup_kernel", "generated_state"}) {
     INFO(name);
     CHECK(nvrtc->compile_to_cubin(called + codegen::template_text(fmt::format("cuda/{}.cuh", name)), "sm_90a", name).log == "");
   }

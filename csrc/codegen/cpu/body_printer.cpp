@@ -82,9 +82,7 @@ class BodyPrinter {
   // ---- Values ---------------------------------------------------------------------------------------------------
 
   // Of this fragment.
-  std::string array_entry(Where where) const {
-    return where == Where::Columns ? text_.variable(slot_.vector_var) + " - cxxi_strip" : "cxxi_element";
-  }
+  std::string array_entry(Where where) const { return where == Where::Columns ? text_.variable(slot_.vector_var) + " - cxxi_strip" : "cxxi_element"; }
 
   // From an array or the states of an earlier segment.
   std::string brought(StmtId id, Where from) const {
@@ -130,8 +128,7 @@ class BodyPrinter {
 
   std::string computed(StmtId id) const {
     return std::visit(Overloaded{[&](const loops::Constant& constant) { return cpu_literal(constant.value); },
-                                 [&](const loops::Index& index) { return positions(id, index); },
-                                 [&](const loops::Apply& apply) { return applied(id, apply); },
+                                 [&](const loops::Index& index) { return positions(id, index); }, [&](const loops::Apply& apply) { return applied(id, apply); },
                                  [&](const loops::Project& project) {
                                    return strip_ ? brought(id, Where::States) : fmt::format("t{}.template result<{}>()", project.of.index(), project.result);
                                  },
@@ -144,8 +141,7 @@ class BodyPrinter {
     sym::Expr coefficient, rest;
     if (sym::split_linear(index.value, kernel_.region.symbol(slot_.vector_var), &coefficient, &rest) && !follows_lanes(index.value))
       return fmt::format("cxxi::iota<L>({}, {})", text_.expression(index.value), text_.expression(coefficient));
-    return fmt::format("cxxi::by_lane<long long, L>([&](int cxxi_lane) -> index {{ return {}; }})",
-                       text_.lane_expression(index.value, slot_, "cxxi_lane"));
+    return fmt::format("cxxi::by_lane<long long, L>([&](int cxxi_lane) -> index {{ return {}; }})", text_.lane_expression(index.value, slot_, "cxxi_lane"));
   }
 
   std::string applied(StmtId id, const loops::Apply& apply) const {
@@ -169,8 +165,7 @@ class BodyPrinter {
       const DType compute = compute_type(stmt(id).dtype);
       const std::string_view type = cpu_compute_type(compute);
       return fmt::format("cxxi::combine<{}, {}, {}>({}, {}, {}, {}, []({} a, {} b) {{ return {}; }});", tag(id), cpu_dtype_tag(compute), width(id),
-                         store.mask.valid() ? value_name(store.mask) : "true", base, offset_lambda(id), value, type, type,
-                         cpu_expression(info(*op), compute));
+                         store.mask.valid() ? value_name(store.mask) : "true", base, offset_lambda(id), value, type, type, cpu_expression(info(*op), compute));
     }
     if (store.mask.valid() && lanes(store.mask))
       return fmt::format("cxxi::scatter_masked<{}, {}>({}, {}, {}, {});", tag(id), width(id), value_name(store.mask), base, offset_lambda(id), value);

@@ -52,16 +52,14 @@ std::vector<std::string> cpu_math_symbols(const std::vector<const plan::Kernel*>
   return names;
 }
 
-std::string emit_cpu(const std::vector<const plan::Kernel*>& kernels, const Target& target,
-                     const OriginTable& origins, Templates templates) {
+std::string emit_cpu(const std::vector<const plan::Kernel*>& kernels, const Target& target, const OriginTable& origins, Templates templates) {
   TextWriter out;
   add_template(out, "cpu/prelude.h", templates);
   std::vector<kernels::Values> slots;
   for (const MathFunction& f : math_functions(kernels)) slots.push_back({{"slot", cpu_math_slot(f.sleef, f.dtype)}});
   out.raw_line(render_template_file("cpu/unit.h", {{"vector_bytes", target.vector_bytes}, {"slots", std::move(slots)}}, spell_plain));
-  for (const char* name : {"cpu/vector.h", "cpu/vector_memory.h", "cpu/vector_casts.h", "cpu/vector_checks.h",
-                           "cpu/vector_transpose.h", "cpu/reduce.h", "cpu/reduction_states.h", "cpu/vector_math.h",
-                           "cpu/vector_ops.h", "cpu/vector_activations.h"})
+  for (const char* name : {"cpu/vector.h", "cpu/vector_memory.h", "cpu/vector_casts.h", "cpu/vector_checks.h", "cpu/vector_transpose.h", "cpu/reduce.h",
+                           "cpu/reduction_states.h", "cpu/vector_math.h", "cpu/vector_ops.h", "cpu/vector_activations.h"})
     add_template(out, name, templates);
   emit_registered_sources(kernels, &ScalarOpInfo::cpu_source, out);
   emit_cpu_states(kernels, out);

@@ -15,9 +15,7 @@ namespace cxxinductor::codegen {
 namespace {
 
 // What has lanes of `dtype` lies as bytes where it is a truth value.
-std::string from_member(DType dtype, const std::string& member) {
-  return dtype == DType::Bool ? fmt::format("from_memory<boolean, L>({})", member) : member;
-}
+std::string from_member(DType dtype, const std::string& member) { return dtype == DType::Bool ? fmt::format("from_memory<boolean, L>({})", member) : member; }
 std::string to_member(DType dtype, const std::string& value) {
   return dtype == DType::Bool ? fmt::format("to_memory<boolean, L>({})", value) : fmt::format("widen<L>({})", value);
 }
@@ -25,8 +23,7 @@ std::string to_member(DType dtype, const std::string& value) {
 // Values of cpu/generated_state.h.
 class GeneratedState {
  public:
-  GeneratedState(Reduction reduction, DType operand, std::string name)
-      : form_(form(reduction)), name_(std::move(name)), operand_(compute_type(operand)) {}
+  GeneratedState(Reduction reduction, DType operand, std::string name) : form_(form(reduction)), name_(std::move(name)), operand_(compute_type(operand)) {}
 
   kernels::Values values() const {
     std::vector<kernels::Values> components;
@@ -84,9 +81,7 @@ class GeneratedState {
   const DType operand_;
 };
 
-std::string struct_name(Reduction reduction, DType operand) {
-  return fmt::format("state_{}_{}", identifier(info(reduction).name), to_string(operand));
-}
+std::string struct_name(Reduction reduction, DType operand) { return fmt::format("state_{}_{}", identifier(info(reduction).name), to_string(operand)); }
 
 }  // namespace
 

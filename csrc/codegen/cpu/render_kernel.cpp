@@ -19,8 +19,7 @@ Values signature(const CpuText& text) {
   for (size_t i = 0; i < kernel.params.size(); ++i)
     buffers.push_back({{"dtype", kernel.params[i].dtype}, {"p", fmt::format("p{}", i)}, {"number", int64_t(i)}});
   if (checked) record.push_back({{"number", int64_t(kernel.params.size())}});
-  for (size_t i = 0; i < kernel.symbols.size(); ++i)
-    symbols.push_back({{"symbol", sym::Expr::symbol(kernel.symbols[i])}, {"number", int64_t(i)}});
+  for (size_t i = 0; i < kernel.symbols.size(); ++i) symbols.push_back({{"symbol", sym::Expr::symbol(kernel.symbols[i])}, {"number", int64_t(i)}});
   return {{"name", kernel.name},
           {"buffers", std::move(buffers)},
           {"record", std::move(record)},
@@ -31,17 +30,16 @@ Values signature(const CpuText& text) {
 }
 
 std::string spell(const CpuText& text, const kernels::Value& value) {
-  return std::visit(
-      Overloaded{
-          [&](sym::Expr e) { return text.expression(e); },
-          [&](DType dtype) { return cpu_dtype_tag(dtype); },
-          [&](VarId v) { return text.variable(v); },
-          [&](kernels::StateType state) { return text.state(state.reduce); },
-          [&](const kernels::Coordinates& coordinates) { return text.coordinates(coordinates); },
-          [&](const kernels::Steps& steps) { return print_steps(text, steps); },
-          [&](const auto&) { return spell_plain(value); },
-      },
-      value);
+  return std::visit(Overloaded{
+                        [&](sym::Expr e) { return text.expression(e); },
+                        [&](DType dtype) { return cpu_dtype_tag(dtype); },
+                        [&](VarId v) { return text.variable(v); },
+                        [&](kernels::StateType state) { return text.state(state.reduce); },
+                        [&](const kernels::Coordinates& coordinates) { return text.coordinates(coordinates); },
+                        [&](const kernels::Steps& steps) { return print_steps(text, steps); },
+                        [&](const auto&) { return spell_plain(value); },
+                    },
+                    value);
 }
 
 }  // namespace

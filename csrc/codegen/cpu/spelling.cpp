@@ -58,9 +58,7 @@ std::string cpu_literal(const Scalar& value) {
   return fmt::format("static_cast<{}>({}LL)", type, value.integer());
 }
 
-std::string cpu_math_slot(std::string_view sleef, DType dtype) {
-  return fmt::format("cxxi_slot_{}_{}", sleef, to_string(dtype));
-}
+std::string cpu_math_slot(std::string_view sleef, DType dtype) { return fmt::format("cxxi_slot_{}_{}", sleef, to_string(dtype)); }
 
 std::string cpu_expression(const ScalarOpInfo& op, DType dtype) {
   const std::array<std::string, 5> names{"a", "b", "c", "d", "e"};
@@ -86,8 +84,7 @@ std::string cpu_apply(const ScalarOpInfo& op, DType from, DType to, const std::s
     const std::string typed = parameters(op.arity, cpu_compute_type(from));
     return fmt::format("cxxi::apply<{}, {}>([]({}) -> {} {{ return {}; }}, {})", cpu_compute_type(to), lanes, typed, cpu_compute_type(to), spelled, list);
   }
-  const std::string function =
-      fmt::format("[]({}) -> decltype({}) {{ return {}; }}", parameters(op.arity, "auto"), spelled, spelled);
+  const std::string function = fmt::format("[]({}) -> decltype({}) {{ return {}; }}", parameters(op.arity, "auto"), spelled, spelled);
   if (!op.sleef.empty() && is_float(from)) {
     return fmt::format("cxxi::call_math<{}, {}, {}>({}, {})", cpu_math_slot(op.sleef, from), cpu_compute_type(from), lanes, function, list);
   }

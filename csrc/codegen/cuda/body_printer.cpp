@@ -268,7 +268,8 @@ class BodyPrinter {
     end_origin();
     if (step.form == Form::FourWide) return out_.line("cxxi_philox_words z{} = {{}};", id.index());
     if (step.where == Where::Group) return out_.line("{} g{} = {{}};", type_of_group(id), id.index());
-    if (const auto* reduce = stmt(id).as<loops::Reduce>()) return out_.line("{} q{}[{}];", cuda_type(reduced_dtype(kernel_.region, *reduce)), id.index(), slot_.width);
+    if (const auto* reduce = stmt(id).as<loops::Reduce>())
+      return out_.line("{} q{}[{}];", cuda_type(reduced_dtype(kernel_.region, *reduce)), id.index(), slot_.width);
     out_.line("{} l{}[{}];", type(id), id.index(), slot_.width);
   }
 

@@ -15,8 +15,8 @@ namespace cxxinductor::codegen {
 // T0 h0. A kernel with Kernel::max_grouped > 1 takes the table of ir/plan/grouped_launch.h by value instead. Then int* cxxi_record,
 // eight zeroed ints, when the kernel holds Check statements: the first failing check leaves [1] its statement, [2..3]
 // the index, [4..5] the bound (low half first) and then sets [6]. Accesses that a failed check guards are not made.
-std::string emit_cuda(const std::vector<const plan::Kernel*>& kernels, plan::Variant variant,
-                      const OriginTable& origins, Templates templates = Templates::Inlined);
+std::string emit_cuda(const std::vector<const plan::Kernel*>& kernels, plan::Variant variant, const OriginTable& origins,
+                      Templates templates = Templates::Inlined);
 bool cuda_has_checks(const plan::Kernel& kernel);
 
 }  // namespace cxxinductor::codegen

@@ -71,24 +71,23 @@ Values signature(const CudaText& text) {
 }
 
 std::string spell(const CudaText& text, const kernels::Value& value) {
-  return std::visit(
-      Overloaded{
-          [&](sym::Expr e) { return text.expression(e); },
-          [&](DType dtype) { return std::string(cuda_type(dtype)); },
-          [&](VarId v) { return text.variable(v); },
-          [&](kernels::Unsigned number) { return fmt::format("{}u", number.value); },
-          [&](kernels::StateType state) { return text.state(state.reduce); },
-          [&](kernels::FragmentType of) { return text.fragment_type(of); },
-          [&](kernels::Address address) { return text.address(address.access); },
-          [&](kernels::OriginComment comment) { return text.origin_comment(comment.stmt); },
-          [&](kernels::BlockNumber) { return std::string(text.kernel.max_grouped > 1 ? "cxxi_block" : "blockIdx.x"); },
-          [&](const kernels::Coordinates& coordinates) { return text.coordinates(coordinates); },
-          [&](kernels::Lanes lanes) { return text.lanes(lanes); },
-          [&](const kernels::PointNumber& point) { return text.point_number(point.vars); },
-          [&](const kernels::Steps& steps) { return print_steps(text, steps); },
-          [&](const auto&) { return spell_plain(value); },
-      },
-      value);
+  return std::visit(Overloaded{
+                        [&](sym::Expr e) { return text.expression(e); },
+                        [&](DType dtype) { return std::string(cuda_type(dtype)); },
+                        [&](VarId v) { return text.variable(v); },
+                        [&](kernels::Unsigned number) { return fmt::format("{}u", number.value); },
+                        [&](kernels::StateType state) { return text.state(state.reduce); },
+                        [&](kernels::FragmentType of) { return text.fragment_type(of); },
+                        [&](kernels::Address address) { return text.address(address.access); },
+                        [&](kernels::OriginComment comment) { return text.origin_comment(comment.stmt); },
+                        [&](kernels::BlockNumber) { return std::string(text.kernel.max_grouped > 1 ? "cxxi_block" : "blockIdx.x"); },
+                        [&](const kernels::Coordinates& coordinates) { return text.coordinates(coordinates); },
+                        [&](kernels::Lanes lanes) { return text.lanes(lanes); },
+                        [&](const kernels::PointNumber& point) { return text.point_number(point.vars); },
+                        [&](const kernels::Steps& steps) { return print_steps(text, steps); },
+                        [&](const auto&) { return spell_plain(value); },
+                    },
+                    value);
 }
 
 }  // namespace
@@ -96,8 +95,7 @@ std::string spell(const CudaText& text, const kernels::Value& value) {
 std::string render_kernel(const CudaText& text) {
   kernels::Instance instance = kernels::instantiate(text.kernel, text.variant);
   instance.values.merge(signature(text));
-  return render_template_file(fmt::format("cuda/{}.cuh", instance.name), instance.values,
-                              [&](const kernels::Value& value) { return spell(text, value); });
+  return render_template_file(fmt::format("cuda/{}.cuh", instance.name), instance.values, [&](const kernels::Value& value) { return spell(text, value); });
 }
 
 }  // namespace cxxinductor::codegen

@@ -51,8 +51,7 @@ std::string cuda_literal(const Scalar& value) {
   if (dtype == DType::U32) return fmt::format("{}u", static_cast<uint32_t>(value.integer()));
   // The smallest i64 and i32 have no literals of their own.
   if (dtype == DType::I64) {
-    return value.integer() > INT64_MIN ? fmt::format("{}LL", value.integer())
-                                       : fmt::format("({}LL - 1)", INT64_MIN + 1);
+    return value.integer() > INT64_MIN ? fmt::format("{}LL", value.integer()) : fmt::format("({}LL - 1)", INT64_MIN + 1);
   }
   if (dtype == DType::I32) {
     return value.integer() > INT32_MIN ? fmt::format("{}", value.integer()) : fmt::format("({} - 1)", INT32_MIN + 1);

@@ -18,19 +18,14 @@ Arg operand(const Call& call, size_t position, std::string_view name) {
   return None{};
 }
 
-CallValueInfo info_of(const PairLowering& pairs, const Call& call, size_t result = 0) {
-  return pairs.info(call.results.at(result));
-}
+CallValueInfo info_of(const PairLowering& pairs, const Call& call, size_t result = 0) { return pairs.info(call.results.at(result)); }
 
-bool gives_complex(const PairLowering& pairs, const Call& call) {
-  return component_type(info_of(pairs, call).dtype) != info_of(pairs, call).dtype;
-}
+bool gives_complex(const PairLowering& pairs, const Call& call) { return component_type(info_of(pairs, call).dtype) != info_of(pairs, call).dtype; }
 
 // ---- Arithmetic ---------------------------------------------------------------------------------------------------
 
 Pair product(PairLowering& p, const Pair& z, const Pair& w, const CallValueInfo& like) {
-  return {p.sub(p.mul(z.re, w.re, like), p.mul(z.im, w.im, like), like),
-          p.add(p.mul(z.re, w.im, like), p.mul(z.im, w.re, like), like)};
+  return {p.sub(p.mul(z.re, w.re, like), p.mul(z.im, w.im, like), like), p.add(p.mul(z.re, w.im, like), p.mul(z.im, w.re, like), like)};
 }
 
 // Smith's division: the larger part of the divisor scales both, so that no square overflows.
@@ -47,8 +42,7 @@ Pair quotient(PairLowering& p, const Pair& z, const Pair& w, const CallValueInfo
   const Arg first = p.select(by_real, z.re, z.im, like), second = p.select(by_real, z.im, z.re, like);
   const Arg cross = p.sub(second, p.mul(first, ratio, like), like);
   const Arg im = p.mul(cross, scale, like);
-  return {p.mul(p.add(first, p.mul(second, ratio, like), like), scale, like),
-          p.select(by_real, im, p.neg(im, like), like)};
+  return {p.mul(p.add(first, p.mul(second, ratio, like), like), scale, like), p.select(by_real, im, p.neg(im, like), like)};
 }
 
 template <Pair (*Formula)(PairLowering&, const Pair&, const Pair&, const CallValueInfo&)>
@@ -127,9 +121,7 @@ bool exponential(PairLowering& p, const Call& call) {
 
 // ---- Between complex and real -------------------------------------------------------------------------------------
 
-Arg magnitude(PairLowering& p, const Pair& z, const CallValueInfo& like) {
-  return p.call("aten::hypot", "", {z.re, z.im}, like);
-}
+Arg magnitude(PairLowering& p, const Pair& z, const CallValueInfo& like) { return p.call("aten::hypot", "", {z.re, z.im}, like); }
 
 bool absolute(PairLowering& p, const Call& call) {
   if (!p.is_complex(operand(call, 0, "self"))) return false;
@@ -182,9 +174,7 @@ bool view_as_complex(PairLowering& p, const Call& call) {
     p.set_pair(call.results[0], Pair(*known));
     return true;
   }
-  const auto part = [&](int64_t index) {
-    return p.call("aten::select", "int", {both, Arg(last), Arg(index)}, info_of(p, call));
-  };
+  const auto part = [&](int64_t index) { return p.call("aten::select", "int", {both, Arg(last), Arg(index)}, info_of(p, call)); };
   p.set_pair(call.results[0], {part(0), part(1)});
   return true;
 }
@@ -219,8 +209,7 @@ bool compare(PairLowering& p, const Call& call) {
   const auto compared = [&](const Arg& a, const Arg& b) {
     return a.as<OperandRef>() ? p.call(name, "Tensor", {a, b}, like) : p.call(name, "Tensor", {b, a}, like);
   };
-  p.define(call.results[0], Equal ? "aten::logical_and" : "aten::logical_or", "",
-           {compared(z->re, w->re), compared(z->im, w->im)});
+  p.define(call.results[0], Equal ? "aten::logical_and" : "aten::logical_or", "", {compared(z->re, w->re), compared(z->im, w->im)});
   return true;
 }
 
@@ -282,8 +271,7 @@ bool part_by_part(PairLowering& p, const Call& call) {
   }
   const std::vector<CallValue> real = p.call_on_part(call, {Positions...}, false);
   const std::vector<CallValue> imaginary = p.call_on_part(call, {Positions...}, true);
-  for (size_t r = 0; r < call.results.size(); ++r)
-    p.set_pair(call.results[r], {Arg(OperandRef{real[r]}), Arg(OperandRef{imaginary[r]})});
+  for (size_t r = 0; r < call.results.size(); ++r) p.set_pair(call.results[r], {Arg(OperandRef{real[r]}), Arg(OperandRef{imaginary[r]})});
   return true;
 }
 
@@ -296,6 +284,21 @@ bool scatter_part_by_part(PairLowering& p, const Call& call) {
 }
 
 using PairRules = std::map<std::string, PairRule, std::less<>>;
+
+// Apply to the parts alike.
+// clang-format off
+constexpr const char* linear_ops[] = {
+    "aten::view", "aten::_unsafe_view", "aten::reshape", "aten::_reshape_alias", "aten::unsqueeze", "aten::squeeze",
+    "aten::squeeze.dim", "aten::squeeze.dims", "aten::flatten.using_ints", "aten::unflatten.int", "aten::expand",
+    "aten::broadcast_to", "aten::detach", "aten::alias", "aten::permute", "aten::transpose.int", "aten::t",
+    "aten::movedim.intlist", "aten::movedim.int", "aten::slice.Tensor", "aten::narrow", "aten::split.Tensor",
+    "aten::split_with_sizes", "aten::chunk", "aten::unsafe_split.Tensor", "aten::unbind.int", "aten::diagonal",
+    "aten::clone", "aten::contiguous", "aten::lift_fresh_copy", "aten::cat", "aten::stack", "aten::flip", "aten::roll",
+    "aten::repeat", "aten::index.Tensor", "aten::_unsafe_index.Tensor", "aten::index_select", "aten::gather",
+    "aten::embedding", "aten::tril", "aten::triu", "aten::slice_backward", "aten::select_backward", "aten::sum",
+    "aten::sum.dim_IntList", "aten::mean", "aten::mean.dim", "aten::cumsum",
+};
+// clang-format on
 
 PairRules make_rules() {
   PairRules table{
@@ -354,17 +357,7 @@ PairRules make_rules() {
   table.emplace("aten::full_like", full<1>);
   table.emplace("aten::new_full", full<2>);
   table.emplace("aten::scalar_tensor", full<0>);
-  for (const char* name :
-       {"aten::view", "aten::_unsafe_view", "aten::reshape", "aten::_reshape_alias", "aten::unsqueeze", "aten::squeeze",
-        "aten::squeeze.dim", "aten::squeeze.dims", "aten::flatten.using_ints", "aten::unflatten.int", "aten::expand",
-        "aten::broadcast_to", "aten::detach", "aten::alias", "aten::permute", "aten::transpose.int", "aten::t",
-        "aten::movedim.intlist", "aten::movedim.int", "aten::slice.Tensor", "aten::narrow", "aten::split.Tensor",
-        "aten::split_with_sizes", "aten::chunk", "aten::unsafe_split.Tensor", "aten::unbind.int", "aten::diagonal",
-        "aten::clone", "aten::contiguous", "aten::lift_fresh_copy", "aten::cat", "aten::stack", "aten::flip", "aten::roll",
-        "aten::repeat", "aten::index.Tensor", "aten::_unsafe_index.Tensor", "aten::index_select", "aten::gather",
-        "aten::embedding", "aten::tril", "aten::triu", "aten::slice_backward", "aten::select_backward", "aten::sum",
-        "aten::sum.dim_IntList", "aten::mean", "aten::mean.dim", "aten::cumsum"})
-    table.emplace(name, part_by_part<0>);
+  for (const char* name : linear_ops) table.emplace(name, part_by_part<0>);
   return table;
 }
 

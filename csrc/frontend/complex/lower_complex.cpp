@@ -28,9 +28,7 @@ Sizes interleaved_strides(const Sizes& strides) {
 
 }  // namespace
 
-bool is_complex_value(const CallValueInfo& info) {
-  return info.kind == CallValueInfo::Kind::Tensor && is_complex_type(info.dtype);
-}
+bool is_complex_value(const CallValueInfo& info) { return info.kind == CallValueInfo::Kind::Tensor && is_complex_type(info.dtype); }
 
 DType component_type(DType complex) {
   if (complex == DType::C64) return DType::F32;
@@ -44,10 +42,7 @@ CallGraph lower_complex(CallGraph calls, const model::SchemaSource& schemas) {
   return PairLowering(calls, schemas).run();
 }
 
-PairLowering::PairLowering(const CallGraph& calls, const model::SchemaSource& schemas)
-    : calls_(calls), schemas_(schemas), out_(calls) {
-  out_.calls.clear();
-}
+PairLowering::PairLowering(const CallGraph& calls, const model::SchemaSource& schemas) : calls_(calls), schemas_(schemas), out_(calls) { out_.calls.clear(); }
 
 CallGraph PairLowering::run() {
   for (CallValue input : out_.inputs) {
@@ -63,8 +58,7 @@ CallGraph PairLowering::run() {
     const OperandRef* ref = out_.outputs[position].as<OperandRef>();
     if (ref == nullptr) continue;
     // What is saved for a backward graph needs no memory but its own.
-    if (is_paired(calls_.values.at(ref->operand)) || !out_.flexible_outputs.contains(position))
-      out_.outputs[position] = OperandRef{materialize(ref->operand)};
+    if (is_paired(calls_.values.at(ref->operand)) || !out_.flexible_outputs.contains(position)) out_.outputs[position] = OperandRef{materialize(ref->operand)};
   }
   return std::move(out_);
 }
@@ -77,8 +71,7 @@ void PairLowering::remember_views(const Call& call) {
   const model::CallEffects effects = model::effects_of_call(call.args, call.kwargs, *schema, call.results.size());
   for (CallValue written : effects.mutated_operands) {
     overwritten_.insert(written);
-    for (auto view = views_.find(written); view != views_.end(); view = views_.find(view->second.operand))
-      overwritten_.insert(view->second.operand);
+    for (auto view = views_.find(written); view != views_.end(); view = views_.find(view->second.operand)) overwritten_.insert(view->second.operand);
   }
   for (size_t r = 0; r < call.results.size() && effects.mutated_operands.empty(); ++r)
     if (effects.alias_of[r] >= 0) views_[call.results[r]] = {&call, static_cast<CallValue>(effects.alias_of[r])};
@@ -197,8 +190,7 @@ void PairLowering::lower(const Call& call) {
   for (CallValue result : call.results) complex = complex || is_paired(info(result));
   // A select may take a part of what view_as_real made, and the negative of a tensor with the bit has none: no complex value.
   const auto row = pair_rules().find(full_name(call));
-  const bool has_row = row != pair_rules().end() && !holds_half_complex(call) &&
-                       (complex || call.callee == "aten::select" || call.callee == "aten::_neg_view");
+  const bool has_row = row != pair_rules().end() && !holds_half_complex(call) && (complex || call.callee == "aten::select" || call.callee == "aten::_neg_view");
   if (!has_row || !row->second(*this, call)) keep(call);
   remember_views(call);
 }
@@ -255,15 +247,15 @@ void PairLowering::define(CallValue result, std::string_view callee, std::string
 void PairLowering::define_as(CallValue result, const Arg& part) {
   const CallValueInfo like = info(result);
   const OperandRef* ref = part.as<OperandRef>();
-  if (ref == nullptr) return define(result, "aten::full", "", {Arg(ArgList(like.sizes.begin(), like.sizes.end())), part},
-                                     {{"dtype", Arg(like.dtype)}, {"device", Arg(like.device)}});
-  if (info(ref->operand).dtype != like.dtype)
-    return define(result, "aten::_to_copy", "", {part}, {{"dtype", Arg(like.dtype)}});
+  if (ref == nullptr)
+    return define(result, "aten::full", "", {Arg(ArgList(like.sizes.begin(), like.sizes.end())), part},
+                  {{"dtype", Arg(like.dtype)}, {"device", Arg(like.device)}});
+  if (info(ref->operand).dtype != like.dtype) return define(result, "aten::_to_copy", "", {part}, {{"dtype", Arg(like.dtype)}});
   define(result, "aten::alias", "", {part});
 }
 
-Arg PairLowering::call(std::string_view callee, std::string_view overload, std::vector<Arg> args,
-                       const CallValueInfo& like, std::vector<std::pair<std::string, Arg>> kwargs) {
+Arg PairLowering::call(std::string_view callee, std::string_view overload, std::vector<Arg> args, const CallValueInfo& like,
+                       std::vector<std::pair<std::string, Arg>> kwargs) {
   const CallValue result = new_value(real_like(like));
   define(result, callee, overload, std::move(args), std::move(kwargs));
   return OperandRef{result};
@@ -314,8 +306,7 @@ Arg PairLowering::select(const Arg& condition, const Arg& yes, const Arg& no, co
 
 Arg PairLowering::full(const Arg& number, const CallValueInfo& like) {
   const DType dtype = component_type(like.dtype);
-  return call("aten::full", "", {Arg(ArgList(like.sizes.begin(), like.sizes.end())), number}, like,
-              {{"dtype", Arg(dtype)}, {"device", Arg(like.device)}});
+  return call("aten::full", "", {Arg(ArgList(like.sizes.begin(), like.sizes.end())), number}, like, {{"dtype", Arg(dtype)}, {"device", Arg(like.device)}});
 }
 
 // ---- Parts --------------------------------------------------------------------------------------------------------

@@ -103,10 +103,10 @@ class PairLowering {
   };
   void view_memory(const View& view, CallValue id);
   std::map<CallValue, View> views_;
-  std::set<CallValue> overwritten_;             // by calls: a view of one does not keep what it held
-  std::set<CallValue> kept_;                    // results of calls that stay as they were recorded
-  std::set<CallValue> interleaved_;             // complex values that exist in their own form
-  std::map<CallValue, CallValue> packed_;       // of those made of pairs: the real tensor below
+  std::set<CallValue> overwritten_;                       // by calls: a view of one does not keep what it held
+  std::set<CallValue> kept_;                              // results of calls that stay as they were recorded
+  std::set<CallValue> interleaved_;                       // complex values that exist in their own form
+  std::map<CallValue, CallValue> packed_;                 // of those made of pairs: the real tensor below
   std::map<CallValue, CallValue> materialized_, memory_;  // by the value of the recorded graph
 };
 

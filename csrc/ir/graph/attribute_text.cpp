@@ -85,7 +85,7 @@ class AttributeParser {
   explicit AttributeParser(TextCursor& cursor) : cursor_(cursor) {}
 
   Kind parse() {
-    if constexpr (attribute_count<Kind> > 0) {
+    if constexpr (attribute_count < Kind >> 0) {
       size_t left = 0;
       for_each_attribute<Kind>([&](const auto& attribute) { left += always_written(attribute); });
       const bool has_optional = left < attribute_count<Kind>;

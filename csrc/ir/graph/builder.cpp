@@ -44,8 +44,7 @@ Value declaration(std::vector<sym::Expr> sizes) { return declaration(DType::F32,
 
 int wrap_dim(int dim, size_t rank) {
   int wrapped = dim < 0 ? dim + static_cast<int>(rank) : dim;
-  if (wrapped < 0 || wrapped >= static_cast<int>(rank))
-    throw_user_error("dimension {} is out of range for rank {}", dim, rank);
+  if (wrapped < 0 || wrapped >= static_cast<int>(rank)) throw_user_error("dimension {} is out of range for rank {}", dim, rank);
   return wrapped;
 }
 std::vector<int> wrap_dims(std::vector<int> dims, size_t rank) {
@@ -54,10 +53,8 @@ std::vector<int> wrap_dims(std::vector<int> dims, size_t rank) {
 }
 }  // namespace
 
-ValueId Builder::input(std::string name, DType dtype, Device device, std::vector<sym::Expr> sizes,
-                       std::vector<sym::Expr> strides) {
-  if (strides.size() != sizes.size())
-    throw_user_error("input %{} expects {} strides, found {}", name, sizes.size(), strides.size());
+ValueId Builder::input(std::string name, DType dtype, Device device, std::vector<sym::Expr> sizes, std::vector<sym::Expr> strides) {
+  if (strides.size() != sizes.size()) throw_user_error("input %{} expects {} strides, found {}", name, sizes.size(), strides.size());
   Value value = declaration(dtype, device, std::move(sizes));
   value.layout = {Layout::Kind::Fixed, std::move(strides)};
   value.name = name;
@@ -82,8 +79,7 @@ ValueId Builder::elementwise(ScalarOp op, std::vector<Operand> operands) {
   if (row.rule == TypeRule::Cast) throw_user_error("{} needs a dtype: use Builder::cast", row.name);
   std::vector<sym::Expr> sizes;
   for (const Operand& operand : operands)
-    if (const auto* id = std::get_if<ValueId>(&operand))
-      sizes = broadcast_sizes(graph_.assumptions, sizes, graph_.values[*id].sizes);
+    if (const auto* id = std::get_if<ValueId>(&operand)) sizes = broadcast_sizes(graph_.assumptions, sizes, graph_.values[*id].sizes);
   for (Operand& operand : operands) {
     auto* id = std::get_if<ValueId>(&operand);
     if (!id || graph_.values[*id].sizes.empty()) continue;
@@ -94,8 +90,7 @@ ValueId Builder::elementwise(ScalarOp op, std::vector<Operand> operands) {
     for (size_t i = row.rule == TypeRule::Select ? 1 : 0; i < operands.size(); ++i)
       if (auto* scalar = std::get_if<Scalar>(&operands[i])) {
         if (is_float(scalar->dtype()) && !is_float(*expected))
-          throw_user_error("{} on {} does not take the immediate {}: cast the tensors first", row.name,
-                           to_string(*expected), to_string(*scalar));
+          throw_user_error("{} on {} does not take the immediate {}: cast the tensors first", row.name, to_string(*expected), to_string(*scalar));
         *scalar = cxxinductor::cast(*scalar, *expected);
       }
   return append_inferred(Elementwise{op}, std::move(operands));
@@ -136,13 +131,9 @@ ValueId Builder::permute(ValueId x, std::vector<int> dims) {
   return append_inferred(Permute{std::move(dims)}, {x});
 }
 
-ValueId Builder::reshape(ValueId x, std::vector<sym::Expr> sizes) {
-  return append_inferred(Reshape{}, {x}, declaration(std::move(sizes)));
-}
+ValueId Builder::reshape(ValueId x, std::vector<sym::Expr> sizes) { return append_inferred(Reshape{}, {x}, declaration(std::move(sizes))); }
 
-ValueId Builder::expand(ValueId x, std::vector<sym::Expr> sizes) {
-  return append_inferred(Expand{}, {x}, declaration(std::move(sizes)));
-}
+ValueId Builder::expand(ValueId x, std::vector<sym::Expr> sizes) { return append_inferred(Expand{}, {x}, declaration(std::move(sizes))); }
 
 ValueId Builder::slice(ValueId x, int dim, sym::Expr start, sym::Expr size, sym::Expr step) {
   std::vector<sym::Expr> sizes = graph_.values[x].sizes;
@@ -188,8 +179,7 @@ ValueId Builder::scatter(ValueId base, ValueId source, std::vector<ValueId> indi
 std::vector<ValueId> Builder::call_extern(Extern callee, std::vector<Operand> operands, std::vector<Value> results) {
   if (callee.alias_of.empty()) callee.alias_of.assign(results.size(), -1);
   if (callee.alias_of.size() != results.size())
-    throw_user_error("extern {} expects {} alias annotations, found {}", callee.callee, results.size(),
-                     callee.alias_of.size());
+    throw_user_error("extern {} expects {} alias annotations, found {}", callee.callee, results.size(), callee.alias_of.size());
   Node node{std::move(callee), std::move(operands), {}, origin_};
   for (size_t i = 0; i < results.size(); ++i) {
     Value& result = results[i];

@@ -14,8 +14,7 @@ std::vector<sym::Expr> contiguous_strides(const std::vector<sym::Expr>& sizes) {
 sym::Expr element_count(const std::vector<sym::Expr>& sizes) { return sym::product(sizes); }
 
 bool is_last_version(const Graph& graph, const Mutation& mutation) {
-  const auto last = std::find_if(graph.mutations.rbegin(), graph.mutations.rend(),
-                                 [&](const Mutation& other) { return other.input == mutation.input; });
+  const auto last = std::find_if(graph.mutations.rbegin(), graph.mutations.rend(), [&](const Mutation& other) { return other.input == mutation.input; });
   return &*last == &mutation;
 }
 

@@ -126,8 +126,7 @@ struct Extern : Call {
   bool exact_strides = true;
 };
 
-using NodeKind = std::variant<Elementwise, Reduce, Full, Iota, Permute, Reshape, Expand, Slice, Flip, Pad, Cat, Gather,
-                              Scatter, Extern>;
+using NodeKind = std::variant<Elementwise, Reduce, Full, Iota, Permute, Reshape, Expand, Slice, Flip, Pad, Cat, Gather, Scatter, Extern>;
 
 struct Node {
   NodeKind kind;
@@ -204,8 +203,7 @@ class Builder {
   Graph& graph() { return graph_; }
   void set_origin(OriginId origin) { origin_ = origin; }
 
-  ValueId input(std::string name, DType dtype, Device device, std::vector<sym::Expr> sizes,
-                std::vector<sym::Expr> strides);
+  ValueId input(std::string name, DType dtype, Device device, std::vector<sym::Expr> sizes, std::vector<sym::Expr> strides);
   void symbol_input(std::string symbol, sym::Interval range);
 
   ValueId elementwise(ScalarOp op, std::vector<Operand> operands);  // expands tensor operands to the broadcast size

@@ -34,8 +34,7 @@ struct Inference {
   const Value& declared;
 
   const Value& tensor(size_t i, const char* what) const {
-    if (i >= operands.size())
-      throw_user_error("{} expects {} or more operands, found {}", what, i + 1, operands.size());
+    if (i >= operands.size()) throw_user_error("{} expects {} or more operands, found {}", what, i + 1, operands.size());
     const auto* id = std::get_if<ValueId>(&operands[i]);
     if (!id) throw_user_error("{} expects a tensor as operand {}, found an immediate", what, i);
     return graph.values[*id];
@@ -45,8 +44,7 @@ struct Inference {
     return tensor(0, what);
   }
   static void check_dim(int dim, size_t rank, const char* what) {
-    if (dim < 0 || static_cast<size_t>(dim) >= rank)
-      throw_user_error("{} expects a dimension in [0, {}), found {}", what, rank, dim);
+    if (dim < 0 || static_cast<size_t>(dim) >= rank) throw_user_error("{} expects a dimension in [0, {}), found {}", what, rank, dim);
   }
   static void check_sorted_unique(const std::vector<int>& dims, size_t rank, const char* what) {
     for (size_t i = 0; i < dims.size(); ++i) {
@@ -66,28 +64,23 @@ struct Inference {
       const auto* id = std::get_if<ValueId>(&operand);
       if (!id) continue;
       const Value& value = graph.values[*id];
-      if (!place || (place->sizes.empty() && !value.sizes.empty()) ||
-          (place->sizes.empty() && in_host_memory(place->device)))
-        place = &value;
+      if (!place || (place->sizes.empty() && !value.sizes.empty()) || (place->sizes.empty() && in_host_memory(place->device))) place = &value;
       if (value.sizes.empty()) continue;
       if (shape && !same_sizes(graph.assumptions, shape->sizes, value.sizes))
-        throw_user_error("{} expects operands of equal sizes, found {} and {}", row.name, text_of(shape->sizes),
-                         text_of(value.sizes));
+        throw_user_error("{} expects operands of equal sizes, found {} and {}", row.name, text_of(shape->sizes), text_of(value.sizes));
       if (!shape) shape = &value;
     }
     if (!place) throw_user_error("{} expects a tensor among its operands", row.name);
     // Kernels of any device take numbers in the host's memory.
     const bool anywhere = place->sizes.empty() && in_host_memory(place->device);
-    return {typed(result_dtype(e.op, dtype, declared.dtype), anywhere ? declared.device : place->device,
-                  shape ? shape->sizes : Sizes{})};
+    return {typed(result_dtype(e.op, dtype, declared.dtype), anywhere ? declared.device : place->device, shape ? shape->sizes : Sizes{})};
   }
 
   std::vector<Value> operator()(const Reduce& r) const {
     const Value& x = only_tensor("reduce");
     const ReductionInfo& row = info(r.reduction);
     if (is_opaque(x.dtype)) throw_user_error("{} does not take {}", row.name, to_string(x.dtype));
-    if (row.order_matters && compute_type(x.dtype) != x.dtype)
-      throw_user_error("{} expects a compute type, found {}", row.name, to_string(x.dtype));
+    if (row.order_matters && compute_type(x.dtype) != x.dtype) throw_user_error("{} expects a compute type, found {}", row.name, to_string(x.dtype));
     check_sorted_unique(r.dims, x.sizes.size(), "reduce");
     Sizes sizes;
     for (size_t d = 0; d < x.sizes.size(); ++d) {
@@ -103,13 +96,10 @@ struct Inference {
   }
 
   std::vector<Value> operator()(const Full&) const {
-    if (operands.size() != 1 || std::holds_alternative<ValueId>(operands[0]))
-      throw_user_error("full expects one immediate or symbolic operand");
+    if (operands.size() != 1 || std::holds_alternative<ValueId>(operands[0])) throw_user_error("full expects one immediate or symbolic operand");
     if (is_opaque(declared.dtype)) throw_user_error("full does not make {}", to_string(declared.dtype));
-    if (const auto* scalar = std::get_if<Scalar>(&operands[0]);
-        scalar && scalar->dtype() != compute_type(declared.dtype))
-      throw_user_error("full of {} expects an immediate of its compute type, found {}", to_string(declared.dtype),
-                       to_string(scalar->dtype()));
+    if (const auto* scalar = std::get_if<Scalar>(&operands[0]); scalar && scalar->dtype() != compute_type(declared.dtype))
+      throw_user_error("full of {} expects an immediate of its compute type, found {}", to_string(declared.dtype), to_string(scalar->dtype()));
     return {typed(declared.dtype, declared.device, declared.sizes)};
   }
 
@@ -122,8 +112,7 @@ struct Inference {
 
   std::vector<Value> operator()(const Permute& p) const {
     const Value& x = only_tensor("permute");
-    if (p.dims.size() != x.sizes.size())
-      throw_user_error("permute expects {} dimensions, found {}", x.sizes.size(), p.dims.size());
+    if (p.dims.size() != x.sizes.size()) throw_user_error("permute expects {} dimensions, found {}", x.sizes.size(), p.dims.size());
     std::vector<bool> seen(p.dims.size(), false);
     Value result = typed(x.dtype, x.device, x.sizes);
     for (size_t d = 0; d < p.dims.size(); ++d) {
@@ -141,8 +130,7 @@ struct Inference {
     const Value& x = only_tensor("reshape");
     sym::Expr before = element_count(x.sizes), after = element_count(declared.sizes);
     // Equality of products is often beyond proof (floor divisions of symbols), so only a proven difference is an error.
-    if (prove_less(before, after, graph.assumptions).value_or(false) ||
-        prove_less(after, before, graph.assumptions).value_or(false))
+    if (prove_less(before, after, graph.assumptions).value_or(false) || prove_less(after, before, graph.assumptions).value_or(false))
       throw_user_error("reshape expects {} elements, found sizes {}", sym::to_string(before), text_of(declared.sizes));
     Value result = typed(x.dtype, x.device, declared.sizes);
     if (auto strides = reshape_strides(graph.assumptions, x, declared.sizes)) result.layout.strides = *strides;
@@ -157,8 +145,7 @@ struct Inference {
     for (size_t d = rank; d-- > 0;) {
       if (d >= missing && !x.sizes[d - missing].is_constant(1)) {
         if (!prove_equal(x.sizes[d - missing], declared.sizes[d], graph.assumptions))
-          throw_user_error("expand expects size {} at dimension {}, found {}", sym::to_string(x.sizes[d - missing]), d,
-                           sym::to_string(declared.sizes[d]));
+          throw_user_error("expand expects size {} at dimension {}, found {}", sym::to_string(x.sizes[d - missing]), d, sym::to_string(declared.sizes[d]));
         result.layout.strides[d] = x.layout.strides[d - missing];
       } else if (!declared.sizes[d].is_constant(1)) {
         result.layout.strides[d] = 0;
@@ -175,21 +162,16 @@ struct Inference {
     const Value& x = only_tensor("slice");
     check_dim(s.dim, x.sizes.size(), "slice");
     auto dim = static_cast<size_t>(s.dim);
-    if (declared.sizes.size() != x.sizes.size())
-      throw_user_error("slice expects rank {}, found {}", x.sizes.size(), declared.sizes.size());
+    if (declared.sizes.size() != x.sizes.size()) throw_user_error("slice expects rank {}, found {}", x.sizes.size(), declared.sizes.size());
     for (size_t d = 0; d < x.sizes.size(); ++d)
       if (d != dim && !prove_equal(x.sizes[d], declared.sizes[d], graph.assumptions))
-        throw_user_error("slice expects size {} at dimension {}, found {}", sym::to_string(x.sizes[d]), d,
-                         sym::to_string(declared.sizes[d]));
-    if (prove_less(s.step, 1, graph.assumptions).value_or(false))
-      throw_user_error("slice expects a positive step, found {}", sym::to_string(s.step));
-    if (prove_less(s.start, 0, graph.assumptions).value_or(false))
-      throw_user_error("slice expects a start of 0 or more, found {}", sym::to_string(s.start));
+        throw_user_error("slice expects size {} at dimension {}, found {}", sym::to_string(x.sizes[d]), d, sym::to_string(declared.sizes[d]));
+    if (prove_less(s.step, 1, graph.assumptions).value_or(false)) throw_user_error("slice expects a positive step, found {}", sym::to_string(s.step));
+    if (prove_less(s.start, 0, graph.assumptions).value_or(false)) throw_user_error("slice expects a start of 0 or more, found {}", sym::to_string(s.start));
     sym::Expr last = s.start + s.step * (declared.sizes[dim] - 1);
     bool empty = !prove_less(0, declared.sizes[dim], graph.assumptions).value_or(false);
     if (!empty && prove_less(x.sizes[dim] - 1, last, graph.assumptions).value_or(false))
-      throw_user_error("slice reaches element {} of a dimension of {}", sym::to_string(last),
-                       sym::to_string(x.sizes[dim]));
+      throw_user_error("slice reaches element {} of a dimension of {}", sym::to_string(last), sym::to_string(x.sizes[dim]));
     Value result = typed(x.dtype, x.device, declared.sizes);
     result.layout.strides = x.layout.strides;
     result.layout.strides[dim] = x.layout.strides[dim] * s.step;
@@ -205,11 +187,8 @@ struct Inference {
   std::vector<Value> operator()(const Pad& p) const {
     const Value& x = only_tensor("pad");
     if (p.low.size() != x.sizes.size() || declared.sizes.size() != x.sizes.size())
-      throw_user_error("pad expects rank {}, found {} amounts and rank {}", x.sizes.size(), p.low.size(),
-                       declared.sizes.size());
-    if (p.fill.dtype() != x.dtype)
-      throw_user_error("pad of {} expects a fill of that dtype, found {}", to_string(x.dtype),
-                       to_string(p.fill.dtype()));
+      throw_user_error("pad expects rank {}, found {} amounts and rank {}", x.sizes.size(), p.low.size(), declared.sizes.size());
+    if (p.fill.dtype() != x.dtype) throw_user_error("pad of {} expects a fill of that dtype, found {}", to_string(x.dtype), to_string(p.fill.dtype()));
     return {typed(x.dtype, x.device, declared.sizes)};
   }
 
@@ -221,12 +200,11 @@ struct Inference {
     for (size_t i = 1; i < operands.size(); ++i) {
       const Value& x = tensor(i, "cat");
       if (x.dtype != first.dtype || x.sizes.size() != sizes.size())
-        throw_user_error("cat expects {} of rank {} as operand {}, found {} of rank {}", to_string(first.dtype),
-                         sizes.size(), i, to_string(x.dtype), x.sizes.size());
+        throw_user_error("cat expects {} of rank {} as operand {}, found {} of rank {}", to_string(first.dtype), sizes.size(), i, to_string(x.dtype),
+                         x.sizes.size());
       for (size_t d = 0; d < sizes.size(); ++d)
         if (d != dim && !prove_equal(x.sizes[d], sizes[d], graph.assumptions))
-          throw_user_error("cat expects sizes equal but at dimension {}, found {} and {}", dim, text_of(first.sizes),
-                           text_of(x.sizes));
+          throw_user_error("cat expects sizes equal but at dimension {}, found {} and {}", dim, text_of(first.sizes), text_of(x.sizes));
       sizes[dim] = sizes[dim] + x.sizes[dim];
     }
     return {typed(first.dtype, first.device, std::move(sizes))};
@@ -234,15 +212,12 @@ struct Inference {
 
   std::vector<Value> operator()(const Gather& g) const {
     const Value& x = tensor(0, "gather");
-    if (g.source.size() != x.sizes.size())
-      throw_user_error("gather expects {} source entries, found {}", x.sizes.size(), g.source.size());
+    if (g.source.size() != x.sizes.size()) throw_user_error("gather expects {} source entries, found {}", x.sizes.size(), g.source.size());
     size_t indices = operands.size() - 1, rank = declared.sizes.size();
     for (size_t k = 0; k < indices; ++k) {
       const Value& index = tensor(k + 1, "gather");
-      if (!is_integer(index.dtype))
-        throw_user_error("gather expects an integer index, found {}", to_string(index.dtype));
-      if (index.sizes.size() != g.index_dims.size())
-        throw_user_error("gather expects indices of rank {}, found {}", g.index_dims.size(), index.sizes.size());
+      if (!is_integer(index.dtype)) throw_user_error("gather expects an integer index, found {}", to_string(index.dtype));
+      if (index.sizes.size() != g.index_dims.size()) throw_user_error("gather expects indices of rank {}, found {}", g.index_dims.size(), index.sizes.size());
     }
     for (int from : g.source)
       if (from < 0 ? static_cast<size_t>(-1 - from) >= indices : static_cast<size_t>(from) >= rank)
@@ -250,8 +225,7 @@ struct Inference {
     for (size_t e = 0; e < g.index_dims.size(); ++e) {
       check_dim(g.index_dims[e], rank, "gather index_dims");
       for (size_t k = 0; k < indices; ++k)
-        if (const Value& index = tensor(k + 1, "gather");
-            !prove_equal(index.sizes[e], declared.sizes[static_cast<size_t>(g.index_dims[e])], graph.assumptions))
+        if (const Value& index = tensor(k + 1, "gather"); !prove_equal(index.sizes[e], declared.sizes[static_cast<size_t>(g.index_dims[e])], graph.assumptions))
           throw_user_error("gather index {} has sizes {}, result {}", k, text_of(index.sizes), text_of(declared.sizes));
     }
     return {typed(x.dtype, x.device, declared.sizes)};
@@ -265,10 +239,8 @@ struct Inference {
       const int from = s.target[d];
       if (from < 0 ? static_cast<size_t>(-1 - from) >= indices : static_cast<size_t>(from) >= rank)
         throw_user_error("scatter target {} is out of range: {} indices, source rank {}", from, indices, rank);
-      if (from >= 0 && ++named[static_cast<size_t>(from)] > 1)
-        throw_user_error("scatter names source dimension {} twice", from);
-      if (from < 0 && (!s.start[d].is_constant(0) || !s.step[d].is_constant(1)))
-        throw_user_error("scatter expects start 0 and step 1 where an index decides");
+      if (from >= 0 && ++named[static_cast<size_t>(from)] > 1) throw_user_error("scatter names source dimension {} twice", from);
+      if (from < 0 && (!s.start[d].is_constant(0) || !s.step[d].is_constant(1))) throw_user_error("scatter expects start 0 and step 1 where an index decides");
       if (from >= 0) check_scatter_range(s, d, base, source);
     }
     for (int d : s.index_dims) {
@@ -281,38 +253,31 @@ struct Inference {
   void check_scatter_range(const Scatter& s, size_t d, const Value& base, const Value& source) const {
     const sym::Expr count = source.sizes[static_cast<size_t>(s.target[d])];
     if (prove_less(s.step[d], 1, graph.assumptions).value_or(false) || prove_less(s.start[d], 0, graph.assumptions).value_or(false))
-      throw_user_error("scatter expects a start of 0 or more and a positive step, found {} and {}",
-                       sym::to_string(s.start[d]), sym::to_string(s.step[d]));
+      throw_user_error("scatter expects a start of 0 or more and a positive step, found {} and {}", sym::to_string(s.start[d]), sym::to_string(s.step[d]));
     const sym::Expr last = s.start[d] + s.step[d] * (count - 1);
     const bool empty = !prove_less(0, count, graph.assumptions).value_or(false);
     if (!empty && prove_less(base.sizes[d] - 1, last, graph.assumptions).value_or(false))
-      throw_user_error("scatter reaches element {} of a dimension of {}", sym::to_string(last),
-                       sym::to_string(base.sizes[d]));
+      throw_user_error("scatter reaches element {} of a dimension of {}", sym::to_string(last), sym::to_string(base.sizes[d]));
   }
 
   std::vector<Value> operator()(const Scatter& s) const {
     const Value &base = tensor(0, "scatter"), &source = tensor(1, "scatter");
     const size_t rank = base.sizes.size();
     if (s.target.size() != rank || s.start.size() != rank || s.step.size() != rank)
-      throw_user_error("scatter expects {} targets, starts and steps, found {}, {} and {}", rank, s.target.size(),
-                       s.start.size(), s.step.size());
+      throw_user_error("scatter expects {} targets, starts and steps, found {}, {} and {}", rank, s.target.size(), s.start.size(), s.step.size());
     if (source.dtype != base.dtype || source.device != base.device)
-      throw_user_error("scatter into {} on {} expects a source of that, found {} on {}", to_string(base.dtype),
-                       to_string(base.device), to_string(source.dtype), to_string(source.device));
-    if (!accepts(s.combine, base.dtype))
-      throw_user_error("scatter does not {} {}", name_of(s.combine), to_string(base.dtype));
+      throw_user_error("scatter into {} on {} expects a source of that, found {} on {}", to_string(base.dtype), to_string(base.device), to_string(source.dtype),
+                       to_string(source.device));
+    if (!accepts(s.combine, base.dtype)) throw_user_error("scatter does not {} {}", name_of(s.combine), to_string(base.dtype));
     if (operands.size() == 2 && !s.index_dims.empty()) throw_user_error("scatter has index_dims and no index");
     for (size_t k = 2; k < operands.size(); ++k) {
       const Value& index = tensor(k, "scatter");
-      if (!is_integer(index.dtype))
-        throw_user_error("scatter expects an integer index, found {}", to_string(index.dtype));
-      if (index.sizes.size() != s.index_dims.size())
-        throw_user_error("scatter expects indices of rank {}, found {}", s.index_dims.size(), index.sizes.size());
+      if (!is_integer(index.dtype)) throw_user_error("scatter expects an integer index, found {}", to_string(index.dtype));
+      if (index.sizes.size() != s.index_dims.size()) throw_user_error("scatter expects indices of rank {}, found {}", s.index_dims.size(), index.sizes.size());
       for (size_t e = 0; e < s.index_dims.size(); ++e) {
         check_dim(s.index_dims[e], source.sizes.size(), "scatter index_dims");
         if (!prove_equal(index.sizes[e], source.sizes[static_cast<size_t>(s.index_dims[e])], graph.assumptions))
-          throw_user_error("scatter index {} has sizes {}, the source {}", k - 2, text_of(index.sizes),
-                           text_of(source.sizes));
+          throw_user_error("scatter index {} has sizes {}, the source {}", k - 2, text_of(index.sizes), text_of(source.sizes));
       }
     }
     check_scatter_dims(s, base, source);
@@ -321,9 +286,7 @@ struct Inference {
     return {result};
   }
 
-  std::vector<Value> operator()(const Extern& e) const {
-    throw_internal("results of extern {} are declared, never inferred", e.callee);
-  }
+  std::vector<Value> operator()(const Extern& e) const { throw_internal("results of extern {} are declared, never inferred", e.callee); }
 };
 
 }  // namespace
@@ -338,9 +301,7 @@ bool declares_dtype(const NodeKind& kind) {
 }
 
 bool same_sizes(const sym::Assumptions& assumptions, const Sizes& a, const Sizes& b) {
-  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [&](sym::Expr x, sym::Expr y) {
-           return x == y || prove_equal(x, y, assumptions);
-         });
+  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [&](sym::Expr x, sym::Expr y) { return x == y || prove_equal(x, y, assumptions); });
 }
 
 Sizes broadcast_sizes(const sym::Assumptions& assumptions, const Sizes& a, const Sizes& b) {
@@ -367,14 +328,12 @@ std::optional<DType> immediate_dtype(const Graph& graph, ScalarOp op, const std:
 
 DType operand_dtype(const Graph& graph, ScalarOp op, const std::vector<Operand>& operands) {
   const ScalarOpInfo& row = info(op);
-  if (operands.size() != static_cast<size_t>(row.arity))
-    throw_user_error("{} expects {} operands, found {}", row.name, row.arity, operands.size());
+  if (operands.size() != static_cast<size_t>(row.arity)) throw_user_error("{} expects {} operands, found {}", row.name, row.arity, operands.size());
   size_t first = row.rule == TypeRule::Select ? 1 : 0;
   if (first == 1) {
     const auto* id = std::get_if<ValueId>(&operands[0]);
     const auto* scalar = std::get_if<Scalar>(&operands[0]);
-    if ((id && graph.values[*id].dtype != DType::Bool) || (scalar && scalar->dtype() != DType::Bool) ||
-        (!id && !scalar))
+    if ((id && graph.values[*id].dtype != DType::Bool) || (scalar && scalar->dtype() != DType::Bool) || (!id && !scalar))
       throw_user_error("{} expects a bool condition", row.name);
   }
   // Tensors of rank 1 and more decide; then rank-0 values, of which one in the compute type may accompany a narrower
@@ -384,8 +343,7 @@ DType operand_dtype(const Graph& graph, ScalarOp op, const std::vector<Operand>&
     if (const auto* id = std::get_if<ValueId>(&operands[i])) {
       const Value& value = graph.values[*id];
       if (!value.sizes.empty() && !dtype) dtype = value.dtype;
-      if (value.sizes.empty() && (!scalar_dtype || compute_type(value.dtype) == *scalar_dtype))
-        scalar_dtype = value.dtype;
+      if (value.sizes.empty() && (!scalar_dtype || compute_type(value.dtype) == *scalar_dtype)) scalar_dtype = value.dtype;
     } else if (const auto* scalar = std::get_if<Scalar>(&operands[i])) {
       if (!immediate) immediate = scalar->dtype();
     } else if (!immediate) {
@@ -397,21 +355,16 @@ DType operand_dtype(const Graph& graph, ScalarOp op, const std::vector<Operand>&
     if (const auto* id = std::get_if<ValueId>(&operands[i])) {
       const Value& value = graph.values[*id];
       if (value.dtype != found && !(value.sizes.empty() && value.dtype == compute_type(found)))
-        throw_user_error("{} expects operands of one dtype, found {} and {}", row.name, to_string(found),
-                         to_string(value.dtype));
-    } else if (const auto* scalar = std::get_if<Scalar>(&operands[i]);
-               scalar && scalar->dtype() != compute_type(found) && row.rule != TypeRule::Cast) {
-      throw_user_error("{} on {} expects immediates of {}, found {}", row.name, to_string(found),
-                       to_string(compute_type(found)), to_string(scalar->dtype()));
+        throw_user_error("{} expects operands of one dtype, found {} and {}", row.name, to_string(found), to_string(value.dtype));
+    } else if (const auto* scalar = std::get_if<Scalar>(&operands[i]); scalar && scalar->dtype() != compute_type(found) && row.rule != TypeRule::Cast) {
+      throw_user_error("{} on {} expects immediates of {}, found {}", row.name, to_string(found), to_string(compute_type(found)), to_string(scalar->dtype()));
     }
   }
-  if (row.rule != TypeRule::Identity && !accepts(row.types, found))
-    throw_user_error("{} does not take {}", row.name, to_string(found));
+  if (row.rule != TypeRule::Identity && !accepts(row.types, found)) throw_user_error("{} does not take {}", row.name, to_string(found));
   return found;
 }
 
-std::optional<Sizes> reshape_strides(const sym::Assumptions& any_assumptions, const Value& operand,
-                                     const Sizes& sizes) {
+std::optional<Sizes> reshape_strides(const sym::Assumptions& any_assumptions, const Value& operand, const Sizes& sizes) {
   const sym::Assumptions assumptions = assume_nonempty(operand.sizes, any_assumptions);
   const Sizes& old_sizes = operand.sizes;
   const Sizes& old_strides = operand.layout.strides;
@@ -423,8 +376,7 @@ std::optional<Sizes> reshape_strides(const sym::Assumptions& any_assumptions, co
   // dimensions.
   for (size_t d = old_sizes.size(); d-- > 0;) {
     old_count = old_count * old_sizes[d];
-    bool run_ends =
-        d == 0 || (!old_sizes[d - 1].is_constant(1) && !prove_equal(old_strides[d - 1], old_count * base, assumptions));
+    bool run_ends = d == 0 || (!old_sizes[d - 1].is_constant(1) && !prove_equal(old_strides[d - 1], old_count * base, assumptions));
     if (!run_ends) continue;
     while (left > 0 && (!prove_equal(new_count, old_count, assumptions) || sizes[left - 1].is_constant(1))) {
       --left;
@@ -441,11 +393,9 @@ std::optional<Sizes> reshape_strides(const sym::Assumptions& any_assumptions, co
   return strides;
 }
 
-std::vector<Value> infer_results(const Graph& graph, const NodeKind& kind, const std::vector<Operand>& operands,
-                                 const Value& declared) {
+std::vector<Value> infer_results(const Graph& graph, const NodeKind& kind, const std::vector<Operand>& operands, const Value& declared) {
   for (const Operand& operand : operands)
-    if (const auto* id = std::get_if<ValueId>(&operand); id && !graph.values.contains(*id))
-      throw_user_error("an operand names no value of the graph");
+    if (const auto* id = std::get_if<ValueId>(&operand); id && !graph.values.contains(*id)) throw_user_error("an operand names no value of the graph");
   return std::visit(Inference{graph, operands, declared}, kind);
 }
 

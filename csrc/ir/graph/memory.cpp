@@ -64,9 +64,7 @@ class Run {
     const Value& value = graph_.values[id];
     return bytes_hint(value.dtype, value.sizes, value.layout.strides, graph_.assumptions);
   }
-  void allocate(ValueId id, int64_t bytes) {
-    ranges_[id] = {allocated(bytes), step_, step_};
-  }
+  void allocate(ValueId id, int64_t bytes) { ranges_[id] = {allocated(bytes), step_, step_}; }
   void touch(ValueId id) { ranges_[base_[id]].last = step_; }
 
   const Graph& graph_;

@@ -22,7 +22,7 @@ void visit_expressions(const std::vector<sym::Expr>& list, const Visit& visit) {
 // What holds none. A new type of attribute has to be named here, or above with what it holds.
 template <class T>
 concept WithoutExpressions = std::is_arithmetic_v<T> || std::is_enum_v<T> || std::is_same_v<T, Scalar> || std::is_same_v<T, std::string> ||
-                             std::is_same_v<T, std::vector<int>> || std::is_same_v<T, std::vector<bool>>;
+    std::is_same_v<T, std::vector<int>> || std::is_same_v<T, std::vector<bool>>;
 template <WithoutExpressions T>
 void visit_expressions(const T&, const Visit&) {}
 
@@ -41,9 +41,8 @@ size_t hash_of(const NodeKind& kind) {
 
 void for_each_expression(const NodeKind& kind, const Visit& visit) {
   if (const auto* callee = std::get_if<Extern>(&kind)) return cxxinductor::for_each_expression(*callee, visit);
-  std::visit(
-      [&]<class Kind>(const Kind& of) { for_each_attribute<Kind>([&](const auto& attribute) { visit_expressions(of.*attribute.member, visit); }); },
-      kind);
+  std::visit([&]<class Kind>(const Kind& of) { for_each_attribute<Kind>([&](const auto& attribute) { visit_expressions(of.*attribute.member, visit); }); },
+             kind);
 }
 
 }  // namespace cxxinductor::graph

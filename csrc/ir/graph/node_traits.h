@@ -199,7 +199,7 @@ template <class Kinds>
 struct AllKinds;
 template <class... Kinds>
 struct AllKinds<std::variant<Kinds...>> {
-  static constexpr bool have_all_members = ((std::is_same_v<Kinds, Extern> || attribute_count<Kinds> == member_count<Kinds>) && ...);
+  static constexpr bool have_all_members = ((std::is_same_v<Kinds, Extern> || attribute_count<Kinds> == member_count<Kinds>)&&...);
   template <class Visit>
   static void visit(const Visit& visit) {
     (visit.template operator()<Kinds>(), ...);

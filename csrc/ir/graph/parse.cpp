@@ -104,8 +104,7 @@ class Parser {
     value.sizes = declaration.sizes;
     value.layout.kind = declaration.kind.value_or(Layout::Kind::Fixed);
     value.layout.strides = declaration.strides ? *declaration.strides : contiguous_strides(value.sizes);
-    if (value.layout.strides.size() != value.sizes.size())
-      cursor_.fail(fmt::format("{} strides for %{}", value.sizes.size(), declaration.name));
+    if (value.layout.strides.size() != value.sizes.size()) cursor_.fail(fmt::format("{} strides for %{}", value.sizes.size(), declaration.name));
     return value;
   }
 
@@ -148,20 +147,17 @@ class Parser {
     node.operands = parse_operands(node.kind, declared);
     if (node.kind.index() == NodeKind(Elementwise{}).index()) broadcast_operands(node.operands);
     std::vector<Value> results = infer_results(graph_, node.kind, node.operands, declared);
-    if (results.size() != declarations.size())
-      start.fail(fmt::format("a node with {} results (this one has {})", declarations.size(), results.size()));
+    if (results.size() != declarations.size()) start.fail(fmt::format("a node with {} results (this one has {})", declarations.size(), results.size()));
     NodeId id(graph_.nodes.size());
     for (size_t i = 0; i < results.size(); ++i) {
       const Declaration& declaration = declarations[i];
       Value& value = results[i];
-      if (declaration.dtype &&
-          (*declaration.dtype != value.dtype || !same_sizes(graph_.assumptions, declaration.sizes, value.sizes)))
-        start.fail(fmt::format("a node that gives the type declared for %{} (it gives {}{})", declaration.name,
-                               to_string(value.dtype), print_expr_list(value.sizes)));
+      if (declaration.dtype && (*declaration.dtype != value.dtype || !same_sizes(graph_.assumptions, declaration.sizes, value.sizes)))
+        start.fail(
+            fmt::format("a node that gives the type declared for %{} (it gives {}{})", declaration.name, to_string(value.dtype), print_expr_list(value.sizes)));
       if (declaration.dtype) value.sizes = declaration.sizes;
       if (declaration.strides) value.layout.strides = *declaration.strides;
-      if (value.layout.strides.size() != value.sizes.size())
-        start.fail(fmt::format("{} strides for %{}", value.sizes.size(), declaration.name));
+      if (value.layout.strides.size() != value.sizes.size()) start.fail(fmt::format("{} strides for %{}", value.sizes.size(), declaration.name));
       value.layout.kind = declaration.kind.value_or(Layout::Kind::Flexible);
       value.device = declaration.device.value_or(value.device);
       value.producer = id;
@@ -176,12 +172,10 @@ class Parser {
   void broadcast_operands(std::vector<Operand>& operands) {
     std::vector<sym::Expr> sizes;
     for (const Operand& operand : operands)
-      if (const auto* id = std::get_if<ValueId>(&operand))
-        sizes = broadcast_sizes(graph_.assumptions, sizes, graph_.values[*id].sizes);
+      if (const auto* id = std::get_if<ValueId>(&operand)) sizes = broadcast_sizes(graph_.assumptions, sizes, graph_.values[*id].sizes);
     for (Operand& operand : operands) {
       auto* id = std::get_if<ValueId>(&operand);
-      if (!id || graph_.values[*id].sizes.empty() || same_sizes(graph_.assumptions, graph_.values[*id].sizes, sizes))
-        continue;
+      if (!id || graph_.values[*id].sizes.empty() || same_sizes(graph_.assumptions, graph_.values[*id].sizes, sizes)) continue;
       std::string stem = graph_.values[*id].name, name;
       for (size_t k = 0; name.empty() || known_.contains(name); ++k) name = fmt::format("{}.expanded{}", stem, k);
       *id = builder_.expand(*id, sizes);
@@ -247,8 +241,7 @@ class Parser {
   void parse_extern(const std::vector<Declaration>& declarations) {
     Extern callee;
     Node node;
-    static_cast<Call&>(callee) =
-        parse_call(cursor_, declarations.size(), [&] { node.operands = parse_operands(Extern{}, {}); });
+    static_cast<Call&>(callee) = parse_call(cursor_, declarations.size(), [&] { node.operands = parse_operands(Extern{}, {}); });
     callee.ordered = cursor_.accept("ordered");
     callee.exact_strides = !cursor_.accept("flexible_strides");
     node.kind = std::move(callee);

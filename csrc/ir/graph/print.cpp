@@ -40,23 +40,19 @@ class Printer {
   // The first tensor input's, or else the first result's.
   static Device header_device(const Graph& graph) {
     for (const Input& input : graph.inputs)
-      if (input.kind == Input::Kind::Tensor && graph.values.contains(input.value))
-        return graph.values[input.value].device;
+      if (input.kind == Input::Kind::Tensor && graph.values.contains(input.value)) return graph.values[input.value].device;
     for (const Node& node : graph.nodes)
       if (!node.results.empty() && graph.values.contains(node.results[0])) return graph.values[node.results[0]].device;
     return {};
   }
   std::string name(ValueId id) const { return graph_.values.contains(id) ? "%" + graph_.values[id].name : "%?"; }
 
-  static std::string type_text(const Value& value) {
-    return fmt::format(": {}{}", to_string(value.dtype), print_expr_list(value.sizes));
-  }
+  static std::string type_text(const Value& value) { return fmt::format(": {}{}", to_string(value.dtype), print_expr_list(value.sizes)); }
   // What a value has beyond what the reader assumes.
   static std::string layout_text(const Value& value, const Value& assumed) {
     std::string text;
     if (value.layout.strides != assumed.layout.strides) text += " strides " + print_expr_list(value.layout.strides);
-    if (value.layout.kind != assumed.layout.kind)
-      text += value.layout.kind == Layout::Kind::Fixed ? " fixed" : " flexible";
+    if (value.layout.kind != assumed.layout.kind) text += value.layout.kind == Layout::Kind::Fixed ? " fixed" : " flexible";
     if (value.device != assumed.device) text += " on " + to_string(value.device);
     return text;
   }
@@ -151,8 +147,7 @@ class Printer {
       immediate = compute_type(graph_.values[node.results[0]].dtype);
     }
     std::vector<std::string> operands;
-    for (size_t i = 0; i < node.operands.size(); ++i)
-      operands.push_back(operand_text(node.operands[i], i == bool_operand ? DType::Bool : immediate));
+    for (size_t i = 0; i < node.operands.size(); ++i) operands.push_back(operand_text(node.operands[i], i == bool_operand ? DType::Bool : immediate));
     return fmt::format("{}({})", head(node), fmt::join(operands, ", "));
   }
 

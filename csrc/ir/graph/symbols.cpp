@@ -31,13 +31,11 @@ Definers find_definers(const Graph& graph) {
   return definers;
 }
 
-void for_each_definer(const Graph& graph, const Definers& definers, NodeId node,
-                      const std::function<void(NodeId)>& visit) {
+void for_each_definer(const Graph& graph, const Definers& definers, NodeId node, const std::function<void(NodeId)>& visit) {
   if (definers.empty()) return;
   for_each_expression(graph, graph.nodes[node], [&](sym::Expr e) {
     for (sym::Expr symbol : e.free_symbols())
-      if (const auto found = definers.find(symbol.name()); found != definers.end() && found->second != node)
-        visit(found->second);
+      if (const auto found = definers.find(symbol.name()); found != definers.end() && found->second != node) visit(found->second);
   });
 }
 

@@ -19,7 +19,6 @@ using Definers = std::map<std::string, NodeId, std::less<>>;
 Definers find_definers(const Graph& graph);
 
 // Calls visit with each other node that defines a symbol of the node's expressions; perhaps more than once.
-void for_each_definer(const Graph& graph, const Definers& definers, NodeId node,
-                      const std::function<void(NodeId)>& visit);
+void for_each_definer(const Graph& graph, const Definers& definers, NodeId node, const std::function<void(NodeId)>& visit);
 
 }  // namespace cxxinductor::graph

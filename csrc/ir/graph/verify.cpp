@@ -62,23 +62,20 @@ class Verifier {
 
  private:
   template <class... Args>
-  void report(std::string_view invariant, const std::string& place, fmt::format_string<Args...> format,
-              Args&&... args) {
+  void report(std::string_view invariant, const std::string& place, fmt::format_string<Args...> format, Args&&... args) {
     messages_.push_back(fmt::format("{}: {} {}", invariant, place, fmt::format(format, std::forward<Args>(args)...)));
   }
   std::string where(const Value& value) const {
     std::string text = "%" + value.name;
     if (value.producer.valid() && graph_.nodes.contains(value.producer)) {
       OriginId origin = graph_.nodes[value.producer].origin;
-      if (origin.valid() && graph_.origins.contains(origin))
-        text += fmt::format(" ({}:{})", graph_.origins[origin].file, graph_.origins[origin].line);
+      if (origin.valid() && graph_.origins.contains(origin)) text += fmt::format(" ({}:{})", graph_.origins[origin].file, graph_.origins[origin].line);
     }
     return text;
   }
   std::string where(const Node& node) const {
     if (!node.results.empty() && graph_.values.contains(node.results[0])) return where(graph_.values[node.results[0]]);
-    const auto place =
-        std::find_if(graph_.nodes.begin(), graph_.nodes.end(), [&](const Node& n) { return &n == &node; });
+    const auto place = std::find_if(graph_.nodes.begin(), graph_.nodes.end(), [&](const Node& n) { return &n == &node; });
     return fmt::format("node {}", place - graph_.nodes.begin());
   }
 
@@ -88,17 +85,14 @@ class Verifier {
         report("G1", fmt::format("input {}", i), "names no value");
     for (const Node& node : graph_.nodes) {
       for (const Operand& operand : node.operands)
-        if (const auto* id = std::get_if<ValueId>(&operand); id && !graph_.values.contains(*id))
-          report("G1", where(node), "reads a value that does not exist");
+        if (const auto* id = std::get_if<ValueId>(&operand); id && !graph_.values.contains(*id)) report("G1", where(node), "reads a value that does not exist");
       for (ValueId id : node.results)
         if (!graph_.values.contains(id)) report("G1", where(node), "has a result that does not exist");
     }
     for (const Output& output : graph_.outputs)
-      if (output.kind == Output::Kind::Tensor && !graph_.values.contains(output.value))
-        report("G1", "an output", "names no value");
+      if (output.kind == Output::Kind::Tensor && !graph_.values.contains(output.value)) report("G1", "an output", "names no value");
     for (const Mutation& mutation : graph_.mutations)
-      if (mutation.input >= graph_.inputs.size() || !graph_.values.contains(mutation.value))
-        report("G1", "a mutation", "names no input or no value");
+      if (mutation.input >= graph_.inputs.size() || !graph_.values.contains(mutation.value)) report("G1", "a mutation", "names no input or no value");
   }
 
   void check_definitions() {
@@ -107,8 +101,7 @@ class Verifier {
       const Value& value = graph_.values[id];
       if (defined[id.index()]) report("G2", where(value), "is defined twice");
       defined[id.index()] = true;
-      if (value.producer != producer || (producer.valid() && value.result_index != index))
-        report("G2", where(value), "does not point to its definition");
+      if (value.producer != producer || (producer.valid() && value.result_index != index)) report("G2", where(value), "does not point to its definition");
     };
     for (const Input& input : graph_.inputs)
       if (input.kind == Input::Kind::Tensor) define(input.value, NodeId(), 0);
@@ -131,8 +124,7 @@ class Verifier {
       if (!names.insert(value.name).second) report("G4", where(value), "is the name of two values");
     }
     for (const Input& input : graph_.inputs) {
-      if (input.kind == Input::Kind::Symbol && !is_symbol_name(input.symbol))
-        report("G4", "an input", "has the symbol '{}'", input.symbol);
+      if (input.kind == Input::Kind::Symbol && !is_symbol_name(input.symbol)) report("G4", "an input", "has the symbol '{}'", input.symbol);
       if (input.kind != Input::Kind::Tensor && input.donated) report("G13", "an input", "is donated and not a tensor");
       if (input.frozen && (input.kind != Input::Kind::Tensor || input.donated))
         report("G13", input.kind == Input::Kind::Tensor ? where(graph_.values[input.value]) : "an input",
@@ -152,10 +144,8 @@ class Verifier {
       }
       try {
         std::vector<Value> results = infer_results(graph_, node.kind, node.operands, graph_.values[node.results[0]]);
-        if (results.size() != node.results.size())
-          report("G6", where(node), "has {} results, its kind gives {}", node.results.size(), results.size());
-        for (size_t i = 0; i < std::min(results.size(), node.results.size()); ++i)
-          check_result(results[i], graph_.values[node.results[i]]);
+        if (results.size() != node.results.size()) report("G6", where(node), "has {} results, its kind gives {}", node.results.size(), results.size());
+        for (size_t i = 0; i < std::min(results.size(), node.results.size()); ++i) check_result(results[i], graph_.values[node.results[i]]);
       } catch (const UserError& error) {
         report("G6", where(node), "is ill-formed: {}", error.what());
       }
@@ -163,27 +153,21 @@ class Verifier {
   }
 
   void check_result(const Value& expected, const Value& found) {
-    if (expected.dtype != found.dtype)
-      report("G6", where(found), "is {}, its operands give {}", to_string(found.dtype), to_string(expected.dtype));
-    if (expected.device != found.device)
-      report("G6", where(found), "is on {}, its operands give {}", to_string(found.device), to_string(expected.device));
+    if (expected.dtype != found.dtype) report("G6", where(found), "is {}, its operands give {}", to_string(found.dtype), to_string(expected.dtype));
+    if (expected.device != found.device) report("G6", where(found), "is on {}, its operands give {}", to_string(found.device), to_string(expected.device));
     if (!same_sizes(graph_.assumptions, expected.sizes, found.sizes))
-      report("G6", where(found), "has sizes {}, its operands give {}", print_expr_list(found.sizes),
-             print_expr_list(expected.sizes));
+      report("G6", where(found), "has sizes {}, its operands give {}", print_expr_list(found.sizes), print_expr_list(expected.sizes));
   }
 
   void check_extern(const Extern& callee, const Node& node) {
     for (const Operand& operand : node.operands)
-      if (std::holds_alternative<Scalar>(operand))
-        report("G7", where(node), "has an immediate among an extern's operands");
+      if (std::holds_alternative<Scalar>(operand)) report("G7", where(node), "has an immediate among an extern's operands");
     const auto tensor = [&](size_t operand) { return is_tensor(node, operand); };
     const auto wrong = [&](const std::string& text) { report("G7", where(node), "{}", text); };
     const auto wrong_name = [&](const std::string& text) { report("G4", where(node), "{}", text); };
     verify_call(callee, node.operands.size(), node.results.size(), tensor, wrong, wrong_name);
   }
-  static bool is_tensor(const Node& node, size_t operand) {
-    return operand < node.operands.size() && std::holds_alternative<ValueId>(node.operands[operand]);
-  }
+  static bool is_tensor(const Node& node, size_t operand) { return operand < node.operands.size() && std::holds_alternative<ValueId>(node.operands[operand]); }
 
   void check_mutations() {
     for (const Mutation& mutation : graph_.mutations) {
@@ -194,8 +178,7 @@ class Verifier {
         continue;
       }
       const Value& first = graph_.values[input.value];
-      if (first.dtype != last.dtype || first.device != last.device ||
-          !same_sizes(graph_.assumptions, first.sizes, last.sizes))
+      if (first.dtype != last.dtype || first.device != last.device || !same_sizes(graph_.assumptions, first.sizes, last.sizes))
         report("G8", where(last), "ends in %{} and differs from it in dtype, device or sizes", first.name);
     }
   }
@@ -252,9 +235,8 @@ class Verifier {
       at = std::get<ValueId>(step.operands[0]);
     }
     if (graph_.values[root].producer.valid()) return;
-    const bool mutated = std::any_of(graph_.mutations.begin(), graph_.mutations.end(), [&](const Mutation& mutation) {
-      return graph_.inputs[mutation.input].value == root;
-    });
+    const bool mutated =
+        std::any_of(graph_.mutations.begin(), graph_.mutations.end(), [&](const Mutation& mutation) { return graph_.inputs[mutation.input].value == root; });
     if (!mutated)
       report("G12", where(node), "updates the input %{} in place: expected one that the graph mutates ('final %{} = ...'), or a copy of it",
              graph_.values[root].name, graph_.values[root].name);
@@ -268,8 +250,7 @@ class Verifier {
   }
   void check_expr(sym::Expr e, const std::string& place) {
     for (sym::Expr symbol : e.free_symbols())
-      if (!symbols_.contains(std::string(symbol.name())))
-        report("G9", place, "uses the unknown symbol {}", symbol.name());
+      if (!symbols_.contains(std::string(symbol.name()))) report("G9", place, "uses the unknown symbol {}", symbol.name());
   }
 
   void check_symbols() {
@@ -309,8 +290,7 @@ class Verifier {
     if (!symbols_.insert(definition.symbol).second)
       report("G14", where(node), "defines {}: expected a new symbol, found one that is defined before", definition.symbol);
     if (definition.result < 0) {
-      const bool integer = node.operands.size() == 1 && is_tensor(node, 0) &&
-                           is_integer_or_bool(graph_.values[std::get<ValueId>(node.operands[0])].dtype);
+      const bool integer = node.operands.size() == 1 && is_tensor(node, 0) && is_integer_or_bool(graph_.values[std::get<ValueId>(node.operands[0])].dtype);
       if (!integer || !node.results.empty() || callee.defines.size() != 1)
         report("G14", where(node),
                "defines {} as a value: expected one tensor of integers or bools, no result and one definition, found ({}), {} results and {} definitions",
@@ -355,8 +335,7 @@ void verify_or_throw(const Graph& graph, std::string_view after) {
   Verifier verifier(graph);
   const std::vector<std::string> messages = verifier.run();
   if (messages.empty()) return;
-  throw_internal("graph verification failed after {}:\n  {}\n{}", after, fmt::join(messages, "\n  "),
-                 verifier.can_be_printed() ? print(graph) : "");
+  throw_internal("graph verification failed after {}:\n  {}\n{}", after, fmt::join(messages, "\n  "), verifier.can_be_printed() ? print(graph) : "");
 }
 
 }  // namespace cxxinductor::graph

@@ -8,7 +8,7 @@
 
 namespace cxxinductor::graph {
 
-std::vector<std::string> verify(const Graph& graph);  // empty when sound; each message names invariant, value and origin
+std::vector<std::string> verify(const Graph& graph);               // empty when sound; each message names invariant, value and origin
 void verify_or_throw(const Graph& graph, std::string_view after);  // InternalError with every message and the text
 
 }  // namespace cxxinductor::graph

@@ -27,8 +27,7 @@ sym::Expr rebuild(sym::Expr e, const std::vector<sym::Expr>& operands) {
     case sym::Kind::Min:
     case sym::Kind::Max: {
       sym::Expr result = operands[0];
-      for (size_t i = 1; i < operands.size(); ++i)
-        result = e.kind() == sym::Kind::Min ? sym::min(result, operands[i]) : sym::max(result, operands[i]);
+      for (size_t i = 1; i < operands.size(); ++i) result = e.kind() == sym::Kind::Min ? sym::min(result, operands[i]) : sym::max(result, operands[i]);
       return result;
     }
   }
@@ -91,8 +90,7 @@ sym::Expr replace(sym::Expr e, const ExprMap& replacements) {
     auto found = replacements.find(e);
     return found == replacements.end() ? e : found->second;
   }
-  bool touched = std::any_of(e.free_symbols().begin(), e.free_symbols().end(),
-                             [&](sym::Expr s) { return replacements.contains(s); });
+  bool touched = std::any_of(e.free_symbols().begin(), e.free_symbols().end(), [&](sym::Expr s) { return replacements.contains(s); });
   if (!touched) return e;
   std::vector<sym::Expr> operands;
   for (sym::Expr operand : e.operands()) operands.push_back(replace(operand, replacements));
@@ -179,8 +177,7 @@ Space::Linear Space::linear(sym::Expr e) const {
 
 std::optional<sym::Expr> Space::extreme_of_atom(sym::Expr atom, bool upper) const {
   if (const sym::Expr* extent = extent_of(atom)) return upper ? *extent - 1 : sym::Expr(0);
-  if (atom.kind() == sym::Kind::Mod && sym::bounds(atom.operands()[1], *assumptions_).low >= 1 &&
-      !is_index(atom.operands()[1]))
+  if (atom.kind() == sym::Kind::Mod && sym::bounds(atom.operands()[1], *assumptions_).low >= 1 && !is_index(atom.operands()[1]))
     return upper ? atom.operands()[1] - 1 : sym::Expr(0);
   if (atom.kind() == sym::Kind::FloorDiv && sym::bounds(atom.operands()[1], *assumptions_).low >= 1) {
     auto numerator = extreme(atom.operands()[0], upper);
@@ -302,8 +299,7 @@ sym::Expr Space::divide(sym::Expr e, sym::Expr divisor, bool remainder) const {
     if (!in_range(t, g)) continue;
     return remainder ? g * divide(m, *smaller, true) + t : whole + divide(m, *smaller, false);
   }
-  if (remainder && part.kind() == sym::Kind::Mod && exact_quotient(part.operands()[1], divisor))
-    return divide(part.operands()[0], divisor, true);
+  if (remainder && part.kind() == sym::Kind::Mod && exact_quotient(part.operands()[1], divisor)) return divide(part.operands()[0], divisor, true);
   if (!remainder && part.kind() == sym::Kind::FloorDiv && sym::bounds(part.operands()[1], *assumptions_).low >= 1)
     return whole + sym::floor_div(part.operands()[0], part.operands()[1] * divisor);
   return remainder ? sym::mod(part, divisor) : whole + sym::floor_div(part, divisor);
@@ -318,8 +314,7 @@ sym::Expr Space::recombine(sym::Expr e) const {
     sym::Expr quotient = sym::floor_div(value, divisor);
     for (const Term& other : form.terms) {
       if (other.atom != quotient || expand(other.coefficient - term.coefficient * divisor) != sym::Expr(0)) continue;
-      return recombine(
-          expand(e - term.coefficient * term.atom - other.coefficient * other.atom + term.coefficient * value));
+      return recombine(expand(e - term.coefficient * term.atom - other.coefficient * other.atom + term.coefficient * value));
     }
   }
   return e;
@@ -345,9 +340,8 @@ std::optional<std::vector<Digit>> Space::mixed_radix(sym::Expr e, sym::Expr size
   std::vector<Digit> digits;
   sym::Expr weight = 1;
   while (!form.terms.empty()) {
-    auto next = std::find_if(form.terms.begin(), form.terms.end(), [&](const Term& term) {
-      return extent_of(term.atom) && equal(expand(term.coefficient), expand(weight));
-    });
+    auto next = std::find_if(form.terms.begin(), form.terms.end(),
+                             [&](const Term& term) { return extent_of(term.atom) && equal(expand(term.coefficient), expand(weight)); });
     if (next == form.terms.end()) return std::nullopt;
     digits.push_back({next->atom, next->coefficient, *extent_of(next->atom)});
     weight = weight * digits.back().extent;

@@ -36,9 +36,7 @@ std::vector<StmtId> operands(const Stmt& stmt) {
   return ids;
 }
 
-sym::Expr statement_symbol(StmtId stmt) {
-  return sym::Expr::symbol(fmt::format("{}{}", statement_prefix, stmt.index()));
-}
+sym::Expr statement_symbol(StmtId stmt) { return sym::Expr::symbol(fmt::format("{}{}", statement_prefix, stmt.index())); }
 
 StmtId statement_of_symbol(std::string_view name) {
   if (!name.starts_with(statement_prefix)) return {};
@@ -51,8 +49,7 @@ StmtId statement_of_symbol(std::string_view name) {
 
 bool depends_on_data(sym::Expr e) {
   const auto& symbols = e.free_symbols();
-  return std::any_of(symbols.begin(), symbols.end(),
-                     [](sym::Expr symbol) { return statement_of_symbol(symbol.name()).valid(); });
+  return std::any_of(symbols.begin(), symbols.end(), [](sym::Expr symbol) { return statement_of_symbol(symbol.name()).valid(); });
 }
 
 VarSet vars_of(const Region& region, sym::Expr e) {
@@ -104,8 +101,7 @@ VarId RegionBuilder::var(std::string name, sym::Expr extent) {
 
 StmtId RegionBuilder::append(Stmt stmt) { return region_.body.push_back(std::move(stmt)); }
 
-StmtId RegionBuilder::load(const Program& program, BufferId buffer, std::vector<sym::Expr> coords, StmtId mask,
-                           Scalar other) {
+StmtId RegionBuilder::load(const Program& program, BufferId buffer, std::vector<sym::Expr> coords, StmtId mask, Scalar other) {
   VarSet vars = vars_of_all(region_, coords);
   DType dtype = program.buffers[buffer].dtype;
   if (mask.valid()) vars |= statement(region_, mask).vars;
@@ -116,14 +112,11 @@ StmtId RegionBuilder::load(const Program& program, BufferId buffer, std::vector<
 
 StmtId RegionBuilder::constant(Scalar value) { return append({Constant{value}, value.dtype(), {}, origin_}); }
 
-StmtId RegionBuilder::index(sym::Expr value) {
-  return append({Index{value}, DType::I64, vars_of(region_, value), origin_});
-}
+StmtId RegionBuilder::index(sym::Expr value) { return append({Index{value}, DType::I64, vars_of(region_, value), origin_}); }
 
 StmtId RegionBuilder::apply(ScalarOp op, std::vector<StmtId> operands, DType cast_to) {
   const ScalarOpInfo& row = info(op);
-  CXXI_CHECK(operands.size() == static_cast<size_t>(row.arity), "{} expects {} operands, found {}", row.name, row.arity,
-             operands.size());
+  CXXI_CHECK(operands.size() == static_cast<size_t>(row.arity), "{} expects {} operands, found {}", row.name, row.arity, operands.size());
   VarSet vars;
   for (StmtId operand : operands) vars |= statement(region_, operand).vars;
   DType operand_dtype = region_.body[operands[row.rule == TypeRule::Select ? 1 : 0]].dtype;
@@ -151,8 +144,7 @@ StmtId RegionBuilder::project(StmtId of, uint32_t result) {
   return append({Project{of, result}, dtype, source.vars, origin_});
 }
 
-StmtId RegionBuilder::store(const Program& program, BufferId buffer, std::vector<sym::Expr> coords, StmtId value,
-                            StmtId mask) {
+StmtId RegionBuilder::store(const Program& program, BufferId buffer, std::vector<sym::Expr> coords, StmtId value, StmtId mask) {
   VarSet vars = vars_of_all(region_, coords) | statement(region_, value).vars;
   if (mask.valid()) vars |= statement(region_, mask).vars;
   return append({Store{buffer, std::move(coords), value, mask}, program.buffers[buffer].dtype, vars, origin_});

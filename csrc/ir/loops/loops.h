@@ -62,7 +62,7 @@ class VarSet {
 struct Load {
   BufferId buffer;
   std::vector<sym::Expr> coords;
-  StmtId mask;       // bool statement, or invalid: always in range
+  StmtId mask;   // bool statement, or invalid: always in range
   Scalar other;  // the value where the mask is false (nothing is read there)
 };
 struct Constant {
@@ -229,8 +229,7 @@ class RegionBuilder {
   Region& region() { return region_; }
   void set_origin(OriginId origin) { origin_ = origin; }
   VarId var(std::string name, sym::Expr extent);
-  StmtId load(const Program& program, BufferId buffer, std::vector<sym::Expr> coords, StmtId mask = {},
-              Scalar other = {});
+  StmtId load(const Program& program, BufferId buffer, std::vector<sym::Expr> coords, StmtId mask = {}, Scalar other = {});
   StmtId constant(Scalar value);
   StmtId index(sym::Expr value);
   StmtId apply(ScalarOp op, std::vector<StmtId> operands, DType cast_to = DType::F32);

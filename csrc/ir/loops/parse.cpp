@@ -105,8 +105,7 @@ class Parser {
 
   void parse_extern() {
     auto call = cxxinductor::parse_extern<View, ExternCall>(
-        cursor_, [this](TextCursor& cursor) { return parse_buffer_name(cursor); },
-        [this](BufferId id) { return &program_.buffers[id]; });
+        cursor_, [this](TextCursor& cursor) { return parse_buffer_name(cursor); }, [this](BufferId id) { return &program_.buffers[id]; });
     call.origin = origins_.parse(cursor_);
     program_.steps.emplace_back(std::move(call));
   }

@@ -38,8 +38,7 @@ namespace {
 
 class RegionParser {
  public:
-  RegionParser(TextCursor& cursor, const RegionParsing& how, StatementNames& names)
-      : cursor_(cursor), how_(how), builder_(region_), names_(names) {}
+  RegionParser(TextCursor& cursor, const RegionParsing& how, StatementNames& names) : cursor_(cursor), how_(how), builder_(region_), names_(names) {}
 
   Region parse() {
     cursor_.expect("region");
@@ -180,12 +179,10 @@ class RegionParser {
     cursor_.expect("(");
     do {
       operands.push_back(names_.parse(cursor_));
-      if (operands.size() > static_cast<size_t>(row.arity))
-        start.fail(fmt::format("{} operands of {}", row.arity, row.name));
+      if (operands.size() > static_cast<size_t>(row.arity)) start.fail(fmt::format("{} operands of {}", row.arity, row.name));
     } while (cursor_.accept(","));
     cursor_.expect(")");
-    if (operands.size() != static_cast<size_t>(row.arity))
-      start.fail(fmt::format("{} operands of {}", row.arity, row.name));
+    if (operands.size() != static_cast<size_t>(row.arity)) start.fail(fmt::format("{} operands of {}", row.arity, row.name));
     builder_.apply(op, std::move(operands), cast_to);
   }
 
@@ -236,8 +233,6 @@ class RegionParser {
 
 }  // namespace
 
-Region parse_region(TextCursor& cursor, const RegionParsing& how, StatementNames& names) {
-  return RegionParser(cursor, how, names).parse();
-}
+Region parse_region(TextCursor& cursor, const RegionParsing& how, StatementNames& names) { return RegionParser(cursor, how, names).parse(); }
 
 }  // namespace cxxinductor::loops

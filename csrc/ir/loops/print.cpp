@@ -29,8 +29,7 @@ class Printer {
     writer_.indent();
     print_eager_peaks(writer_, program_.eager_peaks, device_);
     for (const Buffer& buffer : program_.buffers)
-      if (buffer.role != Buffer::Role::Input)
-        writer_.line("{} {}", buffer.role == Buffer::Role::Output ? "output" : "temporary", buffer_text(buffer));
+      if (buffer.role != Buffer::Role::Input) writer_.line("{} {}", buffer.role == Buffer::Role::Output ? "output" : "temporary", buffer_text(buffer));
     for (const Step& step : program_.steps) {
       if (const auto* region = std::get_if<Region>(&step))
         print(*region);
@@ -62,8 +61,7 @@ class Printer {
   std::string buffer_text(const Buffer& buffer) const {
     std::string text = fmt::format("@{}: {}{}", buffer.name, to_string(buffer.dtype), print_expr_list(buffer.sizes));
     if (buffer.strides != row_major_strides(buffer.sizes)) text += " strides " + print_expr_list(buffer.strides);
-    if (bool assumed = buffer.role == Buffer::Role::Input; buffer.fixed != assumed)
-      text += buffer.fixed ? " fixed" : " flexible";
+    if (bool assumed = buffer.role == Buffer::Role::Input; buffer.fixed != assumed) text += buffer.fixed ? " fixed" : " flexible";
     if (buffer.device != device_) text += " on " + to_string(buffer.device);
     return text;
   }

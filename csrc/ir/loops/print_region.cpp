@@ -6,8 +6,7 @@ namespace {
 
 class RegionPrinter {
  public:
-  RegionPrinter(TextWriter& writer, const Region& region, const RegionPrinting& how)
-      : writer_(writer), region_(region), how_(how) {}
+  RegionPrinter(TextWriter& writer, const Region& region, const RegionPrinting& how) : writer_(writer), region_(region), how_(how) {}
 
   void print() {
     std::string head = "region";
@@ -56,9 +55,7 @@ class RegionPrinter {
   std::string kind_text(const Constant& constant, const Stmt&, StmtId id) const {
     return fmt::format("{} = constant {}", ref(id), print_typed_scalar(constant.value));
   }
-  std::string kind_text(const Index& index, const Stmt&, StmtId id) const {
-    return fmt::format("{} = index({})", ref(id), print_expr(index.value));
-  }
+  std::string kind_text(const Index& index, const Stmt&, StmtId id) const { return fmt::format("{} = index({})", ref(id), print_expr(index.value)); }
   std::string kind_text(const Apply& apply, const Stmt& stmt, StmtId id) const {
     const ScalarOpInfo& row = info(apply.op);
     std::vector<std::string> operands;
@@ -111,8 +108,6 @@ std::string print_expr(sym::Expr e) {
   return out;
 }
 
-void print_region(TextWriter& writer, const Region& region, const RegionPrinting& how) {
-  RegionPrinter(writer, region, how).print();
-}
+void print_region(TextWriter& writer, const Region& region, const RegionPrinting& how) { RegionPrinter(writer, region, how).print(); }
 
 }  // namespace cxxinductor::loops

@@ -128,9 +128,7 @@ std::optional<sym::Expr> expression_of(const Stmt& stmt) {
   return constant && stmt.dtype == DType::I64 ? std::optional(sym::Expr(constant->value.integer())) : std::nullopt;
 }
 
-std::optional<sym::Expr> BodyBuilder::position_of(StmtId now) const {
-  return checked_.contains(now) ? std::nullopt : expression_of(region_.body[now]);
-}
+std::optional<sym::Expr> BodyBuilder::position_of(StmtId now) const { return checked_.contains(now) ? std::nullopt : expression_of(region_.body[now]); }
 
 sym::Expr BodyBuilder::with_positions(sym::Expr e) const {
   ExprMap positions;
@@ -182,8 +180,7 @@ StmtId BodyBuilder::spread(StmtId operand, VarSet over, OriginId origin) {
   return operand;
 }
 
-Region change_variables(const Region& region, const IdVector<VarId, Var>& vars, const ExprMap& values,
-                        const sym::Assumptions& assumptions) {
+Region change_variables(const Region& region, const IdVector<VarId, Var>& vars, const ExprMap& values, const sym::Assumptions& assumptions) {
   Region result{region.name, region.device, vars, {}};
   BodyBuilder builder(result, assumptions);
   Renaming renaming{std::vector<StmtId>(region.body.size()), values, {}};

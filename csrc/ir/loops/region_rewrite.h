@@ -57,8 +57,7 @@ class BodyBuilder {
 
 // The region with other variables; `values` gives each old variable as an expression of the new ones.
 std::string fresh_variable_name(const IdVector<VarId, Var>& vars);
-Region change_variables(const Region& region, const IdVector<VarId, Var>& vars, const ExprMap& values,
-                        const sym::Assumptions& assumptions);
+Region change_variables(const Region& region, const IdVector<VarId, Var>& vars, const ExprMap& values, const sym::Assumptions& assumptions);
 void remove_dead_statements(Region& region);  // equal ones become one, too
 // Variables of extent 1 become 0, but for one that a reduction needs to have something to reduce over.
 void drop_unit_variables(Region& region, const sym::Assumptions& assumptions);

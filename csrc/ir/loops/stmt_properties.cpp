@@ -65,7 +65,8 @@ VarSet own_vars(const Stmt& stmt, VarSet read) {
 
 bool holds_expressions(const Stmt& stmt) {
   bool found = false;
-  for_each_use(stmt, [](StmtId) {}, [&](sym::Expr) { found = true; });
+  for_each_use(
+      stmt, [](StmtId) {}, [&](sym::Expr) { found = true; });
   return found;
 }
 

@@ -93,8 +93,8 @@ namespace detail {
 template <class Kinds>
 constexpr bool have_all_members = false;
 template <class... Kinds>
-constexpr bool have_all_members<std::variant<Kinds...>> =
-    ((std::tuple_size_v<std::remove_const_t<decltype(StmtTraits<Kinds>::members)>> == member_count<Kinds>) && ...);
+constexpr bool have_all_members<std::variant<Kinds...>> = ((std::tuple_size_v<std::remove_const_t<decltype(StmtTraits<Kinds>::members)>> ==
+                                                            member_count<Kinds>)&&...);
 
 template <class Kind>
 constexpr bool has_row = !std::is_same_v<std::remove_const_t<decltype(StmtTraits<Kind>::row)>, NoRow>;
@@ -164,16 +164,15 @@ template <class AnyStmt, class Statement, class Expression>
 void for_each_use(AnyStmt& stmt, const Statement& statement, const Expression& expression) {
   const detail::VisitMember<Statement, Expression> visit{statement, expression};
   std::visit(
-      [&]<class Kind>(Kind& kind) {
-        std::apply([&](const auto&... members) { (visit(kind, members), ...); }, StmtTraits<std::remove_const_t<Kind>>::members);
-      },
+      [&]<class Kind>(Kind& kind) { std::apply([&](const auto&... members) { (visit(kind, members), ...); }, StmtTraits<std::remove_const_t<Kind>>::members); },
       stmt.kind);
 }
 
 // Replaces each expression of a statement by f(expression), in that order.
 template <class F>
 void rewrite_expressions(Stmt& stmt, const F& f) {
-  for_each_use(stmt, [](StmtId&) {}, [&](sym::Expr& e) { e = f(e); });
+  for_each_use(
+      stmt, [](StmtId&) {}, [&](sym::Expr& e) { e = f(e); });
 }
 
 bool same_statement(const Stmt& a, const Stmt& b);  // equal kinds with equal members, of one dtype

@@ -12,7 +12,9 @@ class Collector {
 
   void operator()(const Region& region) {
     for (const Var& var : region.vars) add(var.extent);
-    for (const Stmt& stmt : region.body) for_each_use(stmt, [](StmtId) {}, [this](sym::Expr e) { add(e); });
+    for (const Stmt& stmt : region.body)
+      for_each_use(
+          stmt, [](StmtId) {}, [this](sym::Expr e) { add(e); });
     for (const Access& access : accesses(region)) add(access.buffer);
   }
   void operator()(const ExternCall& call) {
@@ -68,8 +70,6 @@ std::set<std::string> used_symbols(const Program& program, const Step& step, con
   return collector.take();
 }
 
-bool checks_symbols(const ExternCall& call) {
-  return !call.defines.empty() || (call.ordered && call.results.empty() && call.mutated_operands.empty());
-}
+bool checks_symbols(const ExternCall& call) { return !call.defines.empty() || (call.ordered && call.results.empty() && call.mutated_operands.empty()); }
 
 }  // namespace cxxinductor::loops

@@ -58,8 +58,7 @@ class Verifier {
 
  private:
   template <class... Args>
-  void report(std::string_view invariant, const std::string& place, fmt::format_string<Args...> format,
-              Args&&... args) {
+  void report(std::string_view invariant, const std::string& place, fmt::format_string<Args...> format, Args&&... args) {
     messages_.push_back(fmt::format("{}: {} {}", invariant, place, fmt::format(format, std::forward<Args>(args)...)));
   }
   std::string where(BufferId id) const { return "@" + program_.buffers[id].name; }
@@ -75,8 +74,7 @@ class Verifier {
     }
     std::set<BufferId> inputs;
     for (const ProgramInput& input : program_.inputs) {
-      if (input.kind == ProgramInput::Kind::Symbol && !is_symbol_name(input.symbol))
-        report("L2", "an input", "has the symbol '{}'", input.symbol);
+      if (input.kind == ProgramInput::Kind::Symbol && !is_symbol_name(input.symbol)) report("L2", "an input", "has the symbol '{}'", input.symbol);
       if (input.kind != ProgramInput::Kind::Tensor) {
         if (input.donated) report("L11", "an input", "is donated and not a tensor");
         continue;
@@ -92,16 +90,14 @@ class Verifier {
       if (program_.buffers[BufferId(b)].role == Buffer::Role::Input && !inputs.contains(BufferId(b)))
         report("L11", where(BufferId(b)), "has the role of an input and is none");
     for (const ProgramOutput& output : program_.outputs) {
-      if (output.kind == ProgramOutput::Kind::Tensor && !program_.buffers.contains(output.buffer))
-        report("L11", "an output", "names no buffer");
+      if (output.kind == ProgramOutput::Kind::Tensor && !program_.buffers.contains(output.buffer)) report("L11", "an output", "names no buffer");
       if (output.kind == ProgramOutput::Kind::View) check_view(output.view, "an output");
     }
   }
 
   void check_view(const View& view, const std::string& place) {
     if (!program_.buffers.contains(view.buffer)) report("L11", place, "names no buffer");
-    if (view.sizes.size() != view.strides.size())
-      report("L10", place, "has {} sizes and {} strides", view.sizes.size(), view.strides.size());
+    if (view.sizes.size() != view.strides.size()) report("L10", place, "has {} sizes and {} strides", view.sizes.size(), view.strides.size());
   }
 
   void declare(const Buffer& buffer) {
@@ -113,8 +109,7 @@ class Verifier {
   void check_exprs(const std::vector<sym::Expr>& list, const std::string& place) {
     for (sym::Expr e : list)
       for (sym::Expr symbol : e.free_symbols())
-        if (!context_.symbols.contains(std::string(symbol.name())))
-          report("L7", place, "uses the unknown symbol {}", symbol.name());
+        if (!context_.symbols.contains(std::string(symbol.name()))) report("L7", place, "uses the unknown symbol {}", symbol.name());
   }
   void check_view_exprs(const View& view, const std::string& place) {
     check_exprs(view.sizes, place);
@@ -171,8 +166,7 @@ class Verifier {
   void check_dataflow() {
     std::vector<int> stores(program_.buffers.size(), 0);
     auto read = [&](BufferId id, const std::string& place) {
-      if (program_.buffers[id].role != Buffer::Role::Input && stores[id.index()] == 0)
-        report("L9", place, "reads {} before it is stored", where(id));
+      if (program_.buffers[id].role != Buffer::Role::Input && stores[id.index()] == 0) report("L9", place, "reads {} before it is stored", where(id));
     };
     auto store = [&](BufferId id, const std::string& place) {
       if (++stores[id.index()] == 2 && program_.buffers[id].role != Buffer::Role::Input)
@@ -197,8 +191,7 @@ class Verifier {
       for (const auto& operand : call.operands)
         if (const auto* view = std::get_if<View>(&operand)) read(view->buffer, place);
       for (BufferId id : call.results) {
-        if (program_.buffers[id].role == Buffer::Role::Input)
-          report("L9", place, "returns into the input {}", where(id));
+        if (program_.buffers[id].role == Buffer::Role::Input) report("L9", place, "returns into the input {}", where(id));
         store(id, place);
       }
     }
@@ -226,8 +219,7 @@ class Verifier {
       const std::string place = call ? "extern " + call->callee : "region @" + std::get<Region>(step).name;
       if (call)
         for (const Definition& definition : call->defines) {
-          if (!known.insert(definition.symbol).second)
-            report("L14", place, "defines {}, which is defined before", definition.symbol);
+          if (!known.insert(definition.symbol).second) report("L14", place, "defines {}, which is defined before", definition.symbol);
           check_definition(definition, *call, place);
         }
       for (const std::string& symbol : used_symbols(program_, step, definers))
@@ -244,8 +236,7 @@ class Verifier {
     const auto result = static_cast<size_t>(definition.result), dim = static_cast<size_t>(definition.dim);
     const Buffer* buffer = result < call.results.size() ? &program_.buffers[call.results[result]] : nullptr;
     const size_t rank = buffer ? buffer->sizes.size() : 0;
-    if (dim >= 2 * rank ||
-        (dim < rank ? buffer->sizes[dim] : buffer->strides[dim - rank]) != sym::Expr::symbol(definition.symbol))
+    if (dim >= 2 * rank || (dim < rank ? buffer->sizes[dim] : buffer->strides[dim - rank]) != sym::Expr::symbol(definition.symbol))
       report("L14", place, "defines {} by what is not that symbol", definition.symbol);
   }
 

@@ -27,10 +27,8 @@ class RegionVerifier {
 
  private:
   template <class... Args>
-  void report(std::string_view invariant, const std::string& place, fmt::format_string<Args...> format,
-              Args&&... args) {
-    messages_.push_back(fmt::format("{}: region @{} {} {}", invariant, region_.name, place,
-                                    fmt::format(format, std::forward<Args>(args)...)));
+  void report(std::string_view invariant, const std::string& place, fmt::format_string<Args...> format, Args&&... args) {
+    messages_.push_back(fmt::format("{}: region @{} {} {}", invariant, region_.name, place, fmt::format(format, std::forward<Args>(args)...)));
   }
   std::string where(StmtId id) const {
     std::string text = fmt::format("%{}", id.index());
@@ -47,13 +45,11 @@ class RegionVerifier {
     serial_ = serial_var(region_);
     for (const Var& var : region_.vars) {
       if (var.serial && &var != &region_.vars[serial_]) report("L12", var.name, "is a second serial variable");
-      if (!is_symbol_name(var.name) || statement_of_symbol(var.name).valid())
-        report("L2", var.name, "is no name for a variable");
+      if (!is_symbol_name(var.name) || statement_of_symbol(var.name).valid()) report("L2", var.name, "is no name for a variable");
       if (!names_.insert(var.name).second) report("L2", var.name, "is the name of two variables");
       if (context_.symbols.contains(var.name)) report("L2", var.name, "is both a variable and a symbol");
       for (sym::Expr symbol : var.extent.free_symbols())
-        if (!context_.symbols.contains(std::string(symbol.name())))
-          report("L7", var.name, "has an extent that uses the unknown symbol {}", symbol.name());
+        if (!context_.symbols.contains(std::string(symbol.name()))) report("L7", var.name, "has an extent that uses the unknown symbol {}", symbol.name());
     }
   }
 
@@ -62,24 +58,20 @@ class RegionVerifier {
     for (size_t s = 0; s < region_.body.size(); ++s) {
       const Stmt& statement = region_.body[StmtId(s)];
       for (StmtId operand : operands(statement))
-        if (!operand.valid() || operand.index() >= s)
-          report("L1", where(StmtId(s)), "reads a statement that does not precede it");
+        if (!operand.valid() || operand.index() >= s) report("L1", where(StmtId(s)), "reads a statement that does not precede it");
       if (statement.vars.bits() & ~declared) report("L1", where(StmtId(s)), "varies over an undeclared variable");
       if (const auto state = row_state(statement); state && (state->over.bits() & ~declared))
         report("L1", where(StmtId(s)), "reduces over an undeclared variable");
     }
     for (const Access& access : accesses(region_))
-      if (access.buffer.index() >= context_.buffers.size())
-        report("L1", where(access.stmt), "accesses a buffer that does not exist");
+      if (access.buffer.index() >= context_.buffers.size()) report("L1", where(access.stmt), "accesses a buffer that does not exist");
   }
 
   void check_expr(StmtId id, sym::Expr e) {
     for (sym::Expr symbol : e.free_symbols()) {
       if (StmtId used = statement_of_symbol(symbol.name()); used.valid()) {
-        if (!is_integer(stmt(used).dtype))
-          report("L7", where(id), "indexes with %{}, which is {}", used.index(), to_string(stmt(used).dtype));
-      } else if (!names_.contains(std::string(symbol.name())) &&
-                 !context_.symbols.contains(std::string(symbol.name()))) {
+        if (!is_integer(stmt(used).dtype)) report("L7", where(id), "indexes with %{}, which is {}", used.index(), to_string(stmt(used).dtype));
+      } else if (!names_.contains(std::string(symbol.name())) && !context_.symbols.contains(std::string(symbol.name()))) {
         report("L7", where(id), "uses the unknown symbol {}", symbol.name());
       }
     }
@@ -88,21 +80,18 @@ class RegionVerifier {
   VarSet check_access(StmtId id, BufferId buffer, const std::vector<sym::Expr>& coords, StmtId mask) {
     VarSet vars;
     std::optional<size_t> rank = context_.buffers[buffer.index()].rank;
-    if (rank && coords.size() != *rank)
-      report("L5", where(id), "has {} coordinates in a buffer of rank {}", coords.size(), *rank);
+    if (rank && coords.size() != *rank) report("L5", where(id), "has {} coordinates in a buffer of rank {}", coords.size(), *rank);
     for (sym::Expr e : coords) {
       check_expr(id, e);
       vars |= vars_of(region_, e);
     }
     if (!mask.valid()) return vars;
-    if (stmt(mask).dtype != DType::Bool || is_effect(stmt(mask)))
-      report("L4", where(id), "has a mask that is no bool value");
+    if (stmt(mask).dtype != DType::Bool || is_effect(stmt(mask))) report("L4", where(id), "has a mask that is no bool value");
     return vars | stmt(mask).vars;
   }
 
   void expect_dtype(StmtId id, DType expected) {
-    if (stmt(id).dtype != expected)
-      report("L4", where(id), "is {}, expected {}", to_string(stmt(id).dtype), to_string(expected));
+    if (stmt(id).dtype != expected) report("L4", where(id), "is {}, expected {}", to_string(stmt(id).dtype), to_string(expected));
   }
   void expect_vars(StmtId id, VarSet expected) {
     if (stmt(id).vars != expected) report("L3", where(id), "claims the wrong set of variables");
@@ -128,8 +117,7 @@ class RegionVerifier {
     expect_vars(id, check_access(id, load.buffer, load.coords, load.mask));
     expect_dtype(id, dtype);
     if (load.mask.valid() && load.other.dtype() != dtype)
-      report("L4", where(id), "gives {} where masked, expected {}", to_string(load.other.dtype()),
-             to_string(dtype));
+      report("L4", where(id), "gives {} where masked, expected {}", to_string(load.other.dtype()), to_string(dtype));
   }
   void check_kind(StmtId id, const Constant& constant) {
     expect_dtype(id, constant.value.dtype());
@@ -151,26 +139,21 @@ class RegionVerifier {
     expect_vars(id, vars);
     size_t first = row.rule == TypeRule::Select ? 1 : 0;
     DType dtype = stmt(apply.operands[first]).dtype;
-    if (first == 1 && stmt(apply.operands[0]).dtype != DType::Bool)
-      report("L4", where(id), "has a condition that is not bool");
+    if (first == 1 && stmt(apply.operands[0]).dtype != DType::Bool) report("L4", where(id), "has a condition that is not bool");
     for (size_t i = first; i < apply.operands.size(); ++i)
-      if (stmt(apply.operands[i]).dtype != dtype)
-        report("L4", where(id), "mixes {} and {}", to_string(dtype), to_string(stmt(apply.operands[i]).dtype));
+      if (stmt(apply.operands[i]).dtype != dtype) report("L4", where(id), "mixes {} and {}", to_string(dtype), to_string(stmt(apply.operands[i]).dtype));
     bool moves = row.rule == TypeRule::Cast || row.rule == TypeRule::Identity;
-    if (!moves && compute_type(dtype) != dtype)
-      report("L4", where(id), "applies {} to {}, which is no compute type", row.name, to_string(dtype));
+    if (!moves && compute_type(dtype) != dtype) report("L4", where(id), "applies {} to {}, which is no compute type", row.name, to_string(dtype));
     if (!moves && !accepts(row.types, dtype)) report("L4", where(id), "applies {} to {}", row.name, to_string(dtype));
     expect_dtype(id, result_dtype(apply.op, dtype, stmt(id).dtype));
   }
   void check_kind(StmtId id, const Reduce& reduce) {
     const Stmt& operand = stmt(reduce.operand);
     const ReductionInfo& row = info(reduce.reduction);
-    if (!context_.flat && !reduce.over.subset_of(operand.vars))
-      report("L8", where(id), "reduces over a variable that its operand does not vary over");
+    if (!context_.flat && !reduce.over.subset_of(operand.vars)) report("L8", where(id), "reduces over a variable that its operand does not vary over");
     if (row.order_matters && compute_type(operand.dtype) != operand.dtype)
       report("L4", where(id), "reduces {} with {}, which needs a compute type", to_string(operand.dtype), row.name);
-    if (serial_.valid() && reduce.over.contains(serial_) && reduce.over.count() > 1)
-      report("L12", where(id), "reduces over the serial variable and others");
+    if (serial_.valid() && reduce.over.contains(serial_) && reduce.over.count() > 1) report("L12", where(id), "reduces over the serial variable and others");
     expect_dtype(id, result_dtype(reduce.reduction, operand.dtype));
     expect_vars(id, operand.vars - reduce.over);
   }
@@ -193,14 +176,12 @@ class RegionVerifier {
     expect_vars(id, vars);
     check_update(id, store);
     expect_dtype(id, dtype);
-    if (stmt(store.value).dtype != dtype)
-      report("L4", where(id), "stores {} into a buffer of {}", to_string(stmt(store.value).dtype), to_string(dtype));
+    if (stmt(store.value).dtype != dtype) report("L4", where(id), "stores {} into a buffer of {}", to_string(stmt(store.value).dtype), to_string(dtype));
   }
   void check_update(StmtId id, const Store& store) {
     if (!store.update && (store.combine != Combine::Overwrite || store.conflict_order))
       report("L13", where(id), "combines or may meet itself and is no update");
-    if (!accepts(store.combine, stmt(id).dtype))
-      report("L13", where(id), "combines {} by {}", to_string(stmt(id).dtype), name_of(store.combine));
+    if (!accepts(store.combine, stmt(id).dtype)) report("L13", where(id), "combines {} by {}", to_string(stmt(id).dtype), name_of(store.combine));
     if (store.conflict_order && vars_of(region_, *store.conflict_order) != stmt(id).vars)
       report("L13", where(id), "has an order that does not run over its variables");
     if (!store.update) return;
@@ -212,8 +193,7 @@ class RegionVerifier {
   }
   void check_kind(StmtId id, const Check& check) {
     check_expr(id, check.bound);
-    if (!is_integer(stmt(check.index).dtype))
-      report("L4", where(id), "checks {}, expected an integer", to_string(stmt(check.index).dtype));
+    if (!is_integer(stmt(check.index).dtype)) report("L4", where(id), "checks {}, expected an integer", to_string(stmt(check.index).dtype));
     expect_vars(id, stmt(check.index).vars | vars_of(region_, check.bound));
   }
 
@@ -234,9 +214,8 @@ class RegionVerifier {
       const Access& store = *found->second;
       const std::string& name = context_.buffers[access.buffer.index()].name;
       if (loaded.contains(access.buffer) && *access.coords != *store.coords)
-        report("L6", where(access.stmt), "{} @{} at {}: expected {}, where %{} stores it, or the load in an earlier region",
-               access.store ? "stores" : "loads", name, print_expr_list(*access.coords, print_expr), print_expr_list(*store.coords, print_expr),
-               store.stmt.index());
+        report("L6", where(access.stmt), "{} @{} at {}: expected {}, where %{} stores it, or the load in an earlier region", access.store ? "stores" : "loads",
+               name, print_expr_list(*access.coords, print_expr), print_expr_list(*store.coords, print_expr), store.stmt.index());
       else if (!access.store && access.stmt > store.stmt)
         report("L6", where(access.stmt), "loads @{} after %{} stored it: expected a load before, or a use of the stored %{}", name, store.stmt.index(),
                stmt(store.stmt).as<Store>()->value.index());
@@ -252,8 +231,6 @@ class RegionVerifier {
 
 }  // namespace
 
-std::vector<std::string> verify_region(const Region& region, const RegionContext& context) {
-  return RegionVerifier(region, context).run();
-}
+std::vector<std::string> verify_region(const Region& region, const RegionContext& context) { return RegionVerifier(region, context).run(); }
 
 }  // namespace cxxinductor::loops

@@ -12,8 +12,7 @@ std::vector<StmtId> persistent_loads(const Kernel& kernel, bool of_row) {
   for (const Segment& segment : kernel.segments) {
     if (!serial.valid() || segment.kind != Segment::Kind::RowLoop) continue;
     for (StmtId id : early_loads(kernel, segment.stmts))
-      if (kernel.memory_spaces[id] == MemorySpace::Persistent && kernel.region.body[id].vars.contains(serial) == of_row)
-        found.push_back(id);
+      if (kernel.memory_spaces[id] == MemorySpace::Persistent && kernel.region.body[id].vars.contains(serial) == of_row) found.push_back(id);
   }
   std::sort(found.begin(), found.end());
   found.erase(std::unique(found.begin(), found.end()), found.end());

@@ -8,8 +8,7 @@ bool shares_divisor(const Kernel& kernel, StmtId id) {
   const loops::Stmt& stmt = kernel.region.body[id];
   const auto* apply = stmt.as<loops::Apply>();
   if (!apply || apply->op != ScalarOp::Div || stmt.dtype != DType::F32) return false;
-  return is_rows(kernel.mapping) && kernel.memory_spaces[id] != MemorySpace::Row &&
-         kernel.memory_spaces[apply->operands[1]] == MemorySpace::Row;
+  return is_rows(kernel.mapping) && kernel.memory_spaces[id] != MemorySpace::Row && kernel.memory_spaces[apply->operands[1]] == MemorySpace::Row;
 }
 
 bool philox_vec4(const Kernel& kernel, StmtId id, VarId vector_var, int width) {

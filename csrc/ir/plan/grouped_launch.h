@@ -18,10 +18,8 @@ struct GroupedLaunchLayout {
 
   std::vector<size_t> value_bytes;  // by parameter: of one that goes by value, else 0
 
-  explicit GroupedLaunchLayout(const Kernel& kernel)
-      : columns(kernel.params.size() + kernel.symbols.size()), entries(static_cast<size_t>(kernel.max_grouped)) {
-    for (const Param& param : kernel.params)
-      value_bytes.push_back(param.by_value ? static_cast<size_t>(byte_size(param.dtype)) : 0);
+  explicit GroupedLaunchLayout(const Kernel& kernel) : columns(kernel.params.size() + kernel.symbols.size()), entries(static_cast<size_t>(kernel.max_grouped)) {
+    for (const Param& param : kernel.params) value_bytes.push_back(param.by_value ? static_cast<size_t>(byte_size(param.dtype)) : 0);
   }
   size_t at(size_t column, size_t entry) const { return (column * entries + entry) * 8; }
   size_t first_block(size_t entry) const { return columns * entries * 8 + entry * 4; }
@@ -29,8 +27,6 @@ struct GroupedLaunchLayout {
 };
 
 // Launches that one table of this kernel's arguments can hold.
-inline size_t grouped_capacity(const Kernel& kernel) {
-  return max_grouped_bytes / ((kernel.params.size() + kernel.symbols.size()) * 8 + 4);
-}
+inline size_t grouped_capacity(const Kernel& kernel) { return max_grouped_bytes / ((kernel.params.size() + kernel.symbols.size()) * 8 + 4); }
 
 }  // namespace cxxinductor::plan

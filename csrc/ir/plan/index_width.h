@@ -14,8 +14,6 @@ inline constexpr int64_t index32_limit = int64_t{1} << 31;
 inline constexpr int64_t always_index32_limit = index32_limit - (int64_t{1} << 20);
 
 // Whether all sizes that the assumptions allow need 64-bit indices, so that the other variants never run.
-inline bool needs_index64(const Kernel& kernel) {
-  return !kernel.always_index32 && sym::bounds(kernel.index_limit, kernel.assumptions).low >= index32_limit;
-}
+inline bool needs_index64(const Kernel& kernel) { return !kernel.always_index32 && sym::bounds(kernel.index_limit, kernel.assumptions).low >= index32_limit; }
 
 }  // namespace cxxinductor::plan

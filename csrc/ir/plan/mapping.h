@@ -107,7 +107,7 @@ namespace detail {
 
 template <class... Shapes>
 constexpr bool list_all_members(const std::variant<Shapes...>*) {
-  return ((member_count<Shapes> == std::tuple_size_v<std::remove_cvref_t<decltype(Shapes::fields)>>) && ...);
+  return ((member_count<Shapes> == std::tuple_size_v<std::remove_cvref_t<decltype(Shapes::fields)>>)&&...);
 }
 static_assert(list_all_members(static_cast<const Shape*>(nullptr)), "a shape's `fields` leave out a member");
 

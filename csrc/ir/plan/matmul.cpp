@@ -42,8 +42,7 @@ std::optional<MatmulParts> find_matmul(const loops::Region& region) {
   }
   if (!parts.sum.valid()) return std::nullopt;
   const auto& reduce = *region.body[parts.sum].as<loops::Reduce>();
-  if (reduce.reduction != Reduction::Sum || region.body[parts.sum].dtype != DType::F32 || reduce.over.count() != 1)
-    return std::nullopt;
+  if (reduce.reduction != Reduction::Sum || region.body[parts.sum].dtype != DType::F32 || reduce.over.count() != 1) return std::nullopt;
   for (size_t v = 0; v < region.vars.size(); ++v)
     if (reduce.over.contains(VarId(v))) parts.k = VarId(v);
   const auto* product = region.body[reduce.operand].as<loops::Apply>();

@@ -32,6 +32,6 @@ std::vector<bool> backward_slice(const loops::Region& region, StmtId value);
 // sums for each warp.
 int64_t matmul_shared_bytes(const Kernel& kernel);
 inline constexpr int64_t warpgroup_part_bytes = 16 * (128 + 16);  // rows of 128 bytes and 16 between them (cxxi_sum_parts)
-inline constexpr int matmul_row_padding = 8;  // elements between rows of sums, so that rows start in different banks
+inline constexpr int matmul_row_padding = 8;                      // elements between rows of sums, so that rows start in different banks
 
 }  // namespace cxxinductor::plan

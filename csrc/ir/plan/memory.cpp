@@ -40,8 +40,7 @@ class Walk {
     span.last = step_;
     const Buffer& buffer = plan_.buffers[id];
     // Plans that are not verified are printed, too.
-    if (buffer.kind == Buffer::Kind::Arena && buffer.arena < arenas_.size() && arenas_[buffer.arena] < 0)
-      arenas_[buffer.arena] = step_;
+    if (buffer.kind == Buffer::Kind::Arena && buffer.arena < arenas_.size() && arenas_[buffer.arena] < 0) arenas_[buffer.arena] = step_;
   }
   void visit(const Allocate& step) { touch(step.buffer); }
   void visit(const Free& step) { touch(step.buffer); }
@@ -89,8 +88,7 @@ MemoryProfile profile_memory(const Plan& plan, Device device) {
     const bool input = buffer.kind == Buffer::Kind::Input;
     if (span.last < 0 || span.alias || buffer.kind == Buffer::Kind::Slice) continue;
     if (buffer.device != device || (input && !donated[b])) continue;
-    const int64_t bytes = input ? share_hint(buffer.dtype, buffer.sizes, buffer.strides, plan.assumptions)
-                                : bytes_hint(buffer.bytes, plan.assumptions);
+    const int64_t bytes = input ? share_hint(buffer.dtype, buffer.sizes, buffer.strides, plan.assumptions) : bytes_hint(buffer.bytes, plan.assumptions);
     const LiveRange range{bytes, input ? 0 : span.first, span.last};
     alive.push_back(range);
     if (buffer.kind != Buffer::Kind::Arena) held.push_back({allocated(bytes), range.first, range.last});
@@ -104,8 +102,7 @@ MemoryProfile profile_memory(const Plan& plan, Device device) {
 
 int64_t bytes_beyond_eager(const Plan& plan) {
   int64_t beyond = 0;
-  for (const auto& [device, eager] : plan.eager_peaks)
-    beyond += std::max<int64_t>(profile_memory(plan, device).peak - eager, 0);
+  for (const auto& [device, eager] : plan.eager_peaks) beyond += std::max<int64_t>(profile_memory(plan, device).peak - eager, 0);
   return beyond;
 }
 

@@ -1,7 +1,7 @@
 // Memory of a call of a plan, by its steps: for tests, decisions and explain().
 //
-// Counted is memory of one device that the call allocates, and inputs that the caller gives up, until their last use. Blocks are as large as torch's allocators make them; symbolic sizes are taken as size hints; workspaces of
-// extern calls are not in it.
+// Counted is memory of one device that the call allocates, and inputs that the caller gives up, until their last use. Blocks are as large as torch's allocators
+// make them; symbolic sizes are taken as size hints; workspaces of extern calls are not in it.
 #pragma once
 
 #include <cstdint>

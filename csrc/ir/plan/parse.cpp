@@ -37,8 +37,7 @@ class KernelParser {
     kernel_.index_limit = parse_parenthesized_expr(cursor_);
     kernel_.always_index32 = cursor_.accept("always_index32");
     kernel_.order_changed = cursor_.accept("order_changed");
-    if (cursor_.accept("max_grouped"))
-      kernel_.max_grouped = parse_int(cursor_, "the launches of a grouped launch", 1, max_number);
+    if (cursor_.accept("max_grouped")) kernel_.max_grouped = parse_int(cursor_, "the launches of a grouped launch", 1, max_number);
     cursor_.expect("bytes_read");
     kernel_.bytes_read_hint = cursor_.integer("a number of bytes");
     cursor_.expect("bytes_written");
@@ -106,11 +105,7 @@ class KernelParser {
     if (cursor_.accept("row")) mapping.row = parse_vars();
     parse_field("vector_width", mapping.vector_width);
     parse_field("vector_tail", mapping.vector_tail);
-    std::visit(
-        [this](auto& shape) {
-          for_each_field(shape, [this](const auto& field, auto& value) { parse_field(field.keyword, value); });
-        },
-        mapping.shape);
+    std::visit([this](auto& shape) { for_each_field(shape, [this](const auto& field, auto& value) { parse_field(field.keyword, value); }); }, mapping.shape);
   }
   void parse_field(std::string_view keyword, int& value) {
     if (cursor_.accept(keyword)) value = parse_int(cursor_, keyword, 0, max_number);
@@ -141,15 +136,13 @@ class KernelParser {
 
   void parse_annotation(TextCursor& cursor, StmtId id) {
     sym::Expr offset;
-    if (cursor.accept("at"))
-      offset = parse_parenthesized_expr(cursor, [this](std::string_view text) { return names_.rewrite(text); });
+    if (cursor.accept("at")) offset = parse_parenthesized_expr(cursor, [this](std::string_view text) { return names_.rewrite(text); });
     AccessKind access = AccessKind::Vector;
     for (const auto& [word, kind] : access_keywords)
       if (cursor.accept(word)) access = kind;
     kernel_.offsets.push_back(offset);
     kernel_.access.push_back(access);
-    kernel_.memory_spaces.push_back(cursor.accept("memory_space") ? parse_keyword(cursor, memory_space_keywords, "where the value lives")
-                                                  : MemorySpace::Local);
+    kernel_.memory_spaces.push_back(cursor.accept("memory_space") ? parse_keyword(cursor, memory_space_keywords, "where the value lives") : MemorySpace::Local);
     if (cursor.accept("in_blocks")) kernel_.in_blocks.push_back(id);
   }
 
@@ -216,8 +209,7 @@ class Parser {
       TextCursor start = cursor_;
       Kernel kernel = KernelParser(cursor_, origins_).parse();
       KernelId id(plan_.kernels.size());
-      if (!kernels_.emplace(kernel.name, id).second)
-        start.fail(fmt::format("a new name: kernel @{} is defined above", kernel.name));
+      if (!kernels_.emplace(kernel.name, id).second) start.fail(fmt::format("a new name: kernel @{} is defined above", kernel.name));
       plan_.kernels.push_back(std::move(kernel));
     }
     while (!cursor_.accept("return")) {
@@ -309,8 +301,7 @@ class Parser {
       plan_.steps.emplace_back(std::move(assertion));
     } else {
       auto call = parse_extern<View, CallExtern>(
-          cursor_, [this](TextCursor& cursor) { return parse_buffer_name(cursor); },
-          [this](BufferId id) { return &plan_.buffers[id]; });
+          cursor_, [this](TextCursor& cursor) { return parse_buffer_name(cursor); }, [this](BufferId id) { return &plan_.buffers[id]; });
       call.origin = origins_.parse(cursor_);
       plan_.steps.emplace_back(std::move(call));
     }

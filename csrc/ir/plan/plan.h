@@ -46,12 +46,12 @@ enum class AccessKind : uint8_t {
 
 // Where a value is stored.
 enum class MemorySpace : uint8_t {
-  Local,     // consumed in the segment (and vector lane) that computes it
-  Row,       // one value per row, in a register of every thread of the row: results of reduce and of PerRow statements
+  Local,       // consumed in the segment (and vector lane) that computes it
+  Row,         // one value per row, in a register of every thread of the row: results of reduce and of PerRow statements
   Persistent,  // an array over the thread's items in the dtype of the statement (narrow types packed), across row loops;
-             // reductions over the serial variable too
-  Shared,    // reductions over the serial variable, where a row has the whole block: states in its shared memory, each element's
-             // touched by the one thread that takes its group (serial_rows.h)
+               // reductions over the serial variable too
+  Shared,      // reductions over the serial variable, where a row has the whole block: states in its shared memory, each element's
+               // touched by the one thread that takes its group (serial_rows.h)
 };
 
 struct Segment {
@@ -79,7 +79,7 @@ struct Param {
   DType dtype = DType::F32;
   bool read = false;
   bool written = false;
-  bool aligned = false;  // the vectorised variant needs a 16-byte aligned address here
+  bool aligned = false;   // the vectorised variant needs a 16-byte aligned address here
   bool by_value = false;  // CUDA: a scalar that lies in the host's memory when the kernel is launched; read only
 };
 
@@ -93,12 +93,12 @@ struct Kernel {
   // merged where that is possible. Loads and Stores have one coordinate, the element offset (as in `offsets`). No dead
   // statements.
   loops::Region region;
-  std::vector<Param> params;        // buffer parameters, in argument order
+  std::vector<Param> params;         // buffer parameters, in argument order
   std::vector<std::string> symbols;  // then these, as int64
-  sym::Assumptions assumptions;                 // ranges of symbols and of the region's variables
+  sym::Assumptions assumptions;      // ranges of symbols and of the region's variables
   // Load, Store: element offset from the parameter's base over variables, symbols and statement symbols.
   IdVector<StmtId, sym::Expr> offsets;
-  IdVector<StmtId, AccessKind> access;     // Load, Store
+  IdVector<StmtId, AccessKind> access;  // Load, Store
   IdVector<StmtId, MemorySpace> memory_spaces;
   std::vector<Segment> segments;
   // Reductions whose states the loops over rows put aside after every updates_of_block updates, ascending. Not of rows in registers: each
@@ -129,7 +129,7 @@ struct Buffer {
   enum class Kind : uint8_t {
     Input,        // the caller's
     Arena,        // bytes [arena_offset, arena_offset + bytes) of one of the call's arenas, on its device
-    Standalone,          // allocated by an Allocate step or taken over by a Reuse step, handed out or freed
+    Standalone,   // allocated by an Allocate step or taken over by a Reuse step, handed out or freed
     ExternOwned,  // allocated by an extern call
     // Elements of another buffer, its base: this one's strides from an offset in the base's memory. Steps write and read
     // parts as any buffer; a base of which parts are declared consists of them, and each of its elements is in one.
@@ -180,7 +180,7 @@ struct Launch {
   KernelId kernel;
   std::vector<BufferId> args;
   std::vector<sym::Expr> symbol_args;
-  sym::Expr grid_x = 1, grid_y = 1;  // blocks, or (CPU) units that threads divide, see mapping.h; 0: nothing to do
+  sym::Expr grid_x = 1, grid_y = 1;             // blocks, or (CPU) units that threads divide, see mapping.h; 0: nothing to do
   std::vector<Specialization> specializations;  // the first whose properties hold is the best
   OriginId origin;
 };

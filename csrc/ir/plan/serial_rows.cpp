@@ -11,9 +11,7 @@ DType state_dtype(const loops::Region& region, const loops::Reduce& reduce) {
   return compute_type(form(reduce.reduction).state.front().dtype(region.body[reduce.operand].dtype));
 }
 
-int64_t shared_states_bytes(int64_t groups, int vector_width, DType state) {
-  return sym::ceil_quotient(groups * vector_width * byte_size(state), 16) * 16;
-}
+int64_t shared_states_bytes(int64_t groups, int vector_width, DType state) { return sym::ceil_quotient(groups * vector_width * byte_size(state), 16) * 16; }
 
 int64_t groups_of_row(const Kernel& kernel) {
   const sym::Expr groups = sym::simplify(groups_of(kernel.region, kernel.mapping.row, kernel.mapping.vector_width), kernel.assumptions);

@@ -17,24 +17,21 @@ constexpr auto keywords_of(const std::variant<Shapes...>*) {
 inline constexpr auto shape_keywords = keywords_of(static_cast<const Shape*>(nullptr));
 
 inline constexpr std::array segment_keywords = {std::pair{std::string_view("per_row"), Segment::Kind::PerRow},
-                                             std::pair{std::string_view("row_loop"), Segment::Kind::RowLoop},
-                                             std::pair{std::string_view("epilogue"), Segment::Kind::Epilogue}};
+                                                std::pair{std::string_view("row_loop"), Segment::Kind::RowLoop},
+                                                std::pair{std::string_view("epilogue"), Segment::Kind::Epilogue}};
 
-inline constexpr std::array access_keywords = {std::pair{std::string_view("vector"), AccessKind::Vector},
-                                            std::pair{std::string_view("broadcast"), AccessKind::Broadcast},
-                                            std::pair{std::string_view("strided"), AccessKind::Strided},
-                                            std::pair{std::string_view("staged"), AccessKind::Staged}};
+inline constexpr std::array access_keywords = {
+    std::pair{std::string_view("vector"), AccessKind::Vector}, std::pair{std::string_view("broadcast"), AccessKind::Broadcast},
+    std::pair{std::string_view("strided"), AccessKind::Strided}, std::pair{std::string_view("staged"), AccessKind::Staged}};
 
-inline constexpr std::array memory_space_keywords = {std::pair{std::string_view("local"), MemorySpace::Local},
-                                          std::pair{std::string_view("row"), MemorySpace::Row},
-                                          std::pair{std::string_view("persistent"), MemorySpace::Persistent},
-                                          std::pair{std::string_view("shared"), MemorySpace::Shared}};
+inline constexpr std::array memory_space_keywords = {
+    std::pair{std::string_view("local"), MemorySpace::Local}, std::pair{std::string_view("row"), MemorySpace::Row},
+    std::pair{std::string_view("persistent"), MemorySpace::Persistent}, std::pair{std::string_view("shared"), MemorySpace::Shared}};
 
-inline constexpr std::array buffer_keywords = {std::pair{std::string_view("input"), Buffer::Kind::Input},
-                                            std::pair{std::string_view("arena"), Buffer::Kind::Arena},
-                                            std::pair{std::string_view("standalone"), Buffer::Kind::Standalone},
-                                            std::pair{std::string_view("extern_owned"), Buffer::Kind::ExternOwned},
-                                            std::pair{std::string_view("slice"), Buffer::Kind::Slice}};
+inline constexpr std::array buffer_keywords = {
+    std::pair{std::string_view("input"), Buffer::Kind::Input}, std::pair{std::string_view("arena"), Buffer::Kind::Arena},
+    std::pair{std::string_view("standalone"), Buffer::Kind::Standalone}, std::pair{std::string_view("extern_owned"), Buffer::Kind::ExternOwned},
+    std::pair{std::string_view("slice"), Buffer::Kind::Slice}};
 
 template <class Table, class Value>
 std::string_view keyword_of(const Table& table, Value value) {

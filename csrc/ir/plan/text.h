@@ -10,6 +10,6 @@ namespace cxxinductor::plan {
 
 std::string print(const Plan& plan);
 std::string print(const Kernel& kernel);  // without origins: equal text is an equal kernel
-Plan parse(std::string_view text);  // UserError with line and column on bad text; the result is verified
+Plan parse(std::string_view text);        // UserError with line and column on bad text; the result is verified
 
 }  // namespace cxxinductor::plan

@@ -21,9 +21,8 @@ class Finder {
       for (Expr cut : *cuts)
         if (std::ranges::find(found_.cuts, cut) == found_.cuts.end()) found_.cuts.push_back(cut);
       found_.stmts.insert(id);
-    } else if (is_logical(apply->op) && std::ranges::all_of(apply->operands, [&](StmtId operand) {
-                 return !varies(operand) || found_.stmts.contains(operand);
-               })) {
+    } else if (is_logical(apply->op) &&
+               std::ranges::all_of(apply->operands, [&](StmtId operand) { return !varies(operand) || found_.stmts.contains(operand); })) {
       found_.stmts.insert(id);
     }
   }
@@ -34,9 +33,7 @@ class Finder {
   const loops::Stmt& stmt(StmtId id) const { return kernel_.region.body[id]; }
   bool varies(StmtId id) const { return stmt(id).vars.contains(variable_); }
 
-  static bool is_logical(ScalarOp op) {
-    return op == ScalarOp::LogicalAnd || op == ScalarOp::LogicalOr || op == ScalarOp::LogicalNot;
-  }
+  static bool is_logical(ScalarOp op) { return op == ScalarOp::LogicalAnd || op == ScalarOp::LogicalOr || op == ScalarOp::LogicalNot; }
 
   // An integer that is made of positions alone.
   std::optional<Expr> position(StmtId id) const {

@@ -12,8 +12,8 @@
 namespace cxxinductor::plan {
 
 struct UniformMasks {
-  std::set<StmtId> stmts;  // bool statements that do not change along the variable between two cuts
-  std::vector<sym::Expr> cuts;   // positions of the variable, each once; those outside its range cut nothing
+  std::set<StmtId> stmts;       // bool statements that do not change along the variable between two cuts
+  std::vector<sym::Expr> cuts;  // positions of the variable, each once; those outside its range cut nothing
 };
 
 // Of the statements of one loop over `variable`; none where the loop would be cut too often to pay.

@@ -92,8 +92,7 @@ class Verifier {
 
  private:
   template <class... Args>
-  void report(std::string_view invariant, const std::string& place, fmt::format_string<Args...> format,
-              Args&&... args) {
+  void report(std::string_view invariant, const std::string& place, fmt::format_string<Args...> format, Args&&... args) {
     messages_.push_back(fmt::format("{}: {} {}", invariant, place, fmt::format(format, std::forward<Args>(args)...)));
   }
   std::string where(BufferId id) const { return "@" + plan_.buffers[id].name; }
@@ -103,8 +102,7 @@ class Verifier {
     if (!is_symbol_name(plan_.target)) report("P1", "the plan", "has the target '{}'", plan_.target);
     std::unordered_set<std::string> names;
     for (const Buffer& buffer : plan_.buffers) {
-      if (!is_text_name(buffer.name) || !names.insert(buffer.name).second)
-        report("P1", "@" + buffer.name, "is no name for a buffer or the name of two");
+      if (!is_text_name(buffer.name) || !names.insert(buffer.name).second) report("P1", "@" + buffer.name, "is no name for a buffer or the name of two");
       if (buffer.strides.size() != buffer.sizes.size())
         report("P8", "@" + buffer.name, "has {} sizes and {} strides", buffer.sizes.size(), buffer.strides.size());
     }
@@ -118,8 +116,7 @@ class Verifier {
   }
   void check_view(const View& view, const std::string& place) {
     check_buffer(view.buffer, place);
-    if (view.sizes.size() != view.strides.size())
-      report("P8", place, "has {} sizes and {} strides", view.sizes.size(), view.strides.size());
+    if (view.sizes.size() != view.strides.size()) report("P8", place, "has {} sizes and {} strides", view.sizes.size(), view.strides.size());
   }
 
   void check_ids() {
@@ -136,16 +133,14 @@ class Verifier {
     }
     for (size_t b = 0; b < plan_.buffers.size(); ++b) {
       const Buffer& buffer = plan_.buffers[BufferId(b)];
-      if (buffer.kind == Buffer::Kind::Input && !inputs.contains(BufferId(b)))
-        report("P8", where(BufferId(b)), "is of the kind of inputs and none");
+      if (buffer.kind == Buffer::Kind::Input && !inputs.contains(BufferId(b))) report("P8", where(BufferId(b)), "is of the kind of inputs and none");
       if (buffer.kind == Buffer::Kind::Arena && buffer.arena >= plan_.arenas.size())
         report("P11", where(BufferId(b)), "is in arena {}: expected one of the {} that the plan declares", buffer.arena, plan_.arenas.size());
       if (buffer.kind != Buffer::Kind::Slice) continue;
       BufferId root(b);
       for_each_base(plan_, BufferId(b), [&](BufferId base) { root = base; });
       const Buffer::Kind kind = plan_.buffers[root].kind;
-      if (kind != Buffer::Kind::Arena && kind != Buffer::Kind::Standalone)
-        report("P17", where(BufferId(b)), "lies in no buffer that is there to hold it");
+      if (kind != Buffer::Kind::Arena && kind != Buffer::Kind::Standalone) report("P17", where(BufferId(b)), "lies in no buffer that is there to hold it");
     }
     for (const Output& output : plan_.outputs) {
       if (output.kind == Output::Kind::Tensor) check_buffer(output.buffer, "an output");
@@ -193,8 +188,7 @@ class Verifier {
   void check_exprs(const std::vector<sym::Expr>& list, const std::string& place) {
     for (sym::Expr e : list)
       for (sym::Expr symbol : e.free_symbols())
-        if (!symbols_.contains(std::string(symbol.name())))
-          report("P12", place, "uses the unknown symbol {}", symbol.name());
+        if (!symbols_.contains(std::string(symbol.name()))) report("P12", place, "uses the unknown symbol {}", symbol.name());
   }
   void check_view_exprs(const View& view, const std::string& place) {
     check_exprs(view.sizes, place);
@@ -203,8 +197,7 @@ class Verifier {
   }
 
   void check_source(const std::string& symbol) {
-    if (!is_symbol_name(symbol) || !symbols_.insert(symbol).second)
-      report("P12", symbol, "is no symbol or has two sources");
+    if (!is_symbol_name(symbol) || !symbols_.insert(symbol).second) report("P12", symbol, "is no symbol or has two sources");
   }
 
   void check_symbols() {
@@ -218,10 +211,8 @@ class Verifier {
       }
       const Input& input = plan_.inputs[source.input];
       bool sound = source.dim < 0 ? input.kind == Input::Kind::Symbol
-                                  : input.kind == Input::Kind::Tensor &&
-                                        static_cast<size_t>(source.dim) < 2 * plan_.buffers[input.buffer].sizes.size();
-      if (!sound)
-        report("P12", source.symbol, "comes from dimension {} of input {}, which has none", source.dim, source.input);
+                                  : input.kind == Input::Kind::Tensor && static_cast<size_t>(source.dim) < 2 * plan_.buffers[input.buffer].sizes.size();
+      if (!sound) report("P12", source.symbol, "comes from dimension {} of input {}, which has none", source.dim, source.input);
     }
     for (const Buffer& buffer : plan_.buffers) {
       check_exprs(buffer.sizes, "@" + buffer.name);
@@ -238,8 +229,7 @@ class Verifier {
   void check_launch(const Launch& launch, bool grouped) {
     const Kernel& kernel = plan_.kernels[launch.kernel];
     std::string place = "launch of @" + kernel.name;
-    if (grouped != (kernel.max_grouped > 1))
-      report("P16", place, "is {} grouped launch, the kernel is for {}", grouped ? "in a" : "in no", kernel.max_grouped);
+    if (grouped != (kernel.max_grouped > 1)) report("P16", place, "is {} grouped launch, the kernel is for {}", grouped ? "in a" : "in no", kernel.max_grouped);
     check_exprs(launch.symbol_args, place);
     check_exprs({launch.grid_x, launch.grid_y}, place);
     if (launch.symbol_args.size() != kernel.symbols.size())
@@ -252,9 +242,8 @@ class Verifier {
       const Buffer& buffer = plan_.buffers[launch.args[i]];
       const Device device = kernel.params[i].by_value ? Device() : kernel.device;
       if (buffer.dtype != kernel.params[i].dtype || buffer.device != device)
-        report("P9", place, "gives {} ({} on {}) for parameter {}, which is {} on {}", where(launch.args[i]),
-               to_string(buffer.dtype), to_string(buffer.device), i, to_string(kernel.params[i].dtype),
-               to_string(device));
+        report("P9", place, "gives {} ({} on {}) for parameter {}, which is {} on {}", where(launch.args[i]), to_string(buffer.dtype), to_string(buffer.device),
+               i, to_string(kernel.params[i].dtype), to_string(device));
       for (size_t j = 0; j < i; ++j)
         if (share_elements(plan_, launch.args[i], launch.args[j]) && (kernel.params[i].written || kernel.params[j].written))
           report("P9", place, "gives {} twice and writes it", where(launch.args[i]));
@@ -284,8 +273,7 @@ class Verifier {
     for (size_t i = 0; i < kernel.symbols.size(); ++i) {
       const std::string& symbol = kernel.symbols[i];
       const sym::Interval needed = kernel.assumptions.range(symbol), given = bounds(launch.symbol_args[i], assumptions);
-      if (given.low < needed.low || given.high > needed.high ||
-          !prove_divides(kernel.assumptions.divisor(symbol), launch.symbol_args[i], assumptions))
+      if (given.low < needed.low || given.high > needed.high || !prove_divides(kernel.assumptions.divisor(symbol), launch.symbol_args[i], assumptions))
         report("P18", place, "has the specialization @{} for more than is known of {}", kernel.name, symbol);
     }
   }
@@ -352,8 +340,7 @@ class Verifier {
     for (size_t i = 0; i < group.launches.size(); ++i) {
       const Launch& launch = group.launches[i];
       if (launch.kernel != group.launches[0].kernel) report("P16", place, "launches another kernel, too");
-      if (!launch.grid_y.is_constant(1))
-        report("P16", place, "has a launch over {} rows of blocks", to_string(launch.grid_y));
+      if (!launch.grid_y.is_constant(1)) report("P16", place, "has a launch over {} rows of blocks", to_string(launch.grid_y));
       for (size_t a = 0; a < std::min(launch.args.size(), kernel.params.size()); ++a) {
         const bool writes = kernel.params[a].written;
         meet(launch.args[a], i, writes);
@@ -382,10 +369,8 @@ class Verifier {
     }
     for (BufferId id : call.results) {
       Buffer::Kind kind = plan_.buffers[id].kind;
-      bool planned =
-          kind == Buffer::Kind::Standalone || kind == Buffer::Kind::Arena || kind == Buffer::Kind::Slice;
-      if (call.planned_out ? !planned : kind != Buffer::Kind::ExternOwned)
-        report("P13", place, "returns {}, which is of the wrong kind", where(id));
+      bool planned = kind == Buffer::Kind::Standalone || kind == Buffer::Kind::Arena || kind == Buffer::Kind::Slice;
+      if (call.planned_out ? !planned : kind != Buffer::Kind::ExternOwned) report("P13", place, "returns {}, which is of the wrong kind", where(id));
     }
     const auto tensor = [&](size_t operand) { return is_tensor(call, operand); };
     const auto wrong = [&](const std::string& text) { report("P13", place, "{}", text); };
@@ -404,16 +389,14 @@ class Verifier {
   };
 
   void use(BufferId id, size_t step, bool reads, bool writes, const std::string& place) {
-    if (reads && !is_written(id) && plan_.buffers[id].kind != Buffer::Kind::Input)
-      report("P10", place, "reads {} before it is written", where(id));
+    if (reads && !is_written(id) && plan_.buffers[id].kind != Buffer::Kind::Input) report("P10", place, "reads {} before it is written", where(id));
     lives_[id.index()].written |= writes;
     hold(id, step, place);
     for_each_base(plan_, id, [&](BufferId base) { hold(base, step, place); });
   }
   void hold(BufferId id, size_t step, const std::string& place) {
     Life& life = lives_[id.index()];
-    if (plan_.buffers[id].kind == Buffer::Kind::Standalone && !life.allocated)
-      report("P10", place, "uses {} before it is allocated", where(id));
+    if (plan_.buffers[id].kind == Buffer::Kind::Standalone && !life.allocated) report("P10", place, "uses {} before it is allocated", where(id));
     if (life.freed) report("P10", place, "uses {} after it was freed", where(id));
     if (life.first == never) life.first = step;
     life.last = step;
@@ -421,8 +404,7 @@ class Verifier {
   bool is_written(BufferId id) const {
     if (lives_[id.index()].written) return true;
     const auto slices = slices_.find(id);
-    return slices != slices_.end() && std::all_of(slices->second.begin(), slices->second.end(),
-                                                [this](BufferId slice) { return is_written(slice); });
+    return slices != slices_.end() && std::all_of(slices->second.begin(), slices->second.end(), [this](BufferId slice) { return is_written(slice); });
   }
 
   void visit(const Allocate& allocate, size_t) {
@@ -445,8 +427,7 @@ class Verifier {
     from.freed = true;
     from.last = before.first == never ? step : before.last;  // its memory is the other's from this step on
     Life& to = lives_[reuse.to.index()];
-    if (to.allocated || to.written || to.freed)
-      report("P10", where(reuse.to), "takes memory over and has some or is used already");
+    if (to.allocated || to.written || to.freed) report("P10", where(reuse.to), "takes memory over and has some or is used already");
     to.allocated = true;
     use(reuse.to, step, false, true, "reuse");
   }
@@ -459,9 +440,7 @@ class Verifier {
   void visit(const GroupedLaunch& group, size_t step) {
     for (const Launch& launch : group.launches) visit(launch, step);
   }
-  void visit(const ReadScalar& read, size_t step) {
-    use(read.from.buffer, step, true, false, "read of " + read.symbol);
-  }
+  void visit(const ReadScalar& read, size_t step) { use(read.from.buffer, step, true, false, "read of " + read.symbol); }
   void visit(const Assert&, size_t) {}
   void visit(const CallExtern& call, size_t step) {
     std::string place = "extern " + call.callee;
@@ -476,8 +455,7 @@ class Verifier {
 
   void check_liveness() {
     lives_.resize(plan_.buffers.size());
-    for (size_t s = 0; s < plan_.steps.size(); ++s)
-      std::visit([&](const auto& step) { visit(step, s); }, plan_.steps[s]);
+    for (size_t s = 0; s < plan_.steps.size(); ++s) std::visit([&](const auto& step) { visit(step, s); }, plan_.steps[s]);
     for (const Output& output : plan_.outputs) {
       if (output.kind != Output::Kind::Tensor && output.kind != Output::Kind::View) continue;
       BufferId id = output.kind == Output::Kind::Tensor ? output.buffer : output.view.buffer;
@@ -491,8 +469,7 @@ class Verifier {
 
   void check_slices() {
     for (size_t b = 0; b < plan_.buffers.size(); ++b)
-      if (plan_.buffers[BufferId(b)].kind == Buffer::Kind::Slice)
-        slices_[plan_.buffers[BufferId(b)].base].push_back(BufferId(b));
+      if (plan_.buffers[BufferId(b)].kind == Buffer::Kind::Slice) slices_[plan_.buffers[BufferId(b)].base].push_back(BufferId(b));
     const auto elements = [](const Buffer& buffer) { return sym::product(buffer.sizes); };
     for (const auto& [base, slices] : slices_) {
       const Buffer& whole = plan_.buffers[base];
@@ -500,15 +477,12 @@ class Verifier {
       for (BufferId id : slices) {
         const Buffer& slice = plan_.buffers[id];
         sum = sum + elements(slice);
-        if (slice.dtype != whole.dtype || slice.device != whole.device)
-          report("P17", where(id), "is of another dtype or device than {}", where(base));
+        if (slice.dtype != whole.dtype || slice.device != whole.device) report("P17", where(id), "is of another dtype or device than {}", where(base));
         const sym::Expr end = slice.base_offset * byte_size(slice.dtype) + slice.bytes;
-        if (is_negative(slice.base_offset) || is_negative(whole.bytes - end))
-          report("P17", where(id), "does not lie in {}", where(base));
+        if (is_negative(slice.base_offset) || is_negative(whole.bytes - end)) report("P17", where(id), "does not lie in {}", where(base));
       }
       const sym::Expr rest = sym::simplify(elements(whole) - sum, plan_.assumptions);
-      if (rest.is_constant() && !rest.is_constant(0))
-        report("P17", where(base), "has {} elements more than its parts", to_string(rest));
+      if (rest.is_constant() && !rest.is_constant(0)) report("P17", where(base), "has {} elements more than its parts", to_string(rest));
     }
   }
   bool is_negative(sym::Expr e) const { return sym::prove_less(e, 0, plan_.assumptions).value_or(false); }
@@ -538,11 +512,9 @@ class Verifier {
         ranges.push_back({id, buffer.arena, begin, end});
     }
     // By offset, so that only neighbours that may overlap are compared.
-    std::sort(ranges.begin(), ranges.end(),
-              [](const Range& a, const Range& b) { return std::tie(a.arena, a.begin, a.id) < std::tie(b.arena, b.begin, b.id); });
+    std::sort(ranges.begin(), ranges.end(), [](const Range& a, const Range& b) { return std::tie(a.arena, a.begin, a.id) < std::tie(b.arena, b.begin, b.id); });
     for (size_t i = 0; i < ranges.size(); ++i)
-      for (size_t j = i + 1;
-           j < ranges.size() && ranges[j].arena == ranges[i].arena && ranges[j].begin < ranges[i].end; ++j) {
+      for (size_t j = i + 1; j < ranges.size() && ranges[j].arena == ranges[i].arena && ranges[j].begin < ranges[i].end; ++j) {
         const Life& a = lives_[ranges[i].id.index()];
         const Life& b = lives_[ranges[j].id.index()];
         if (a.first <= b.last && b.first <= a.last)

@@ -41,26 +41,23 @@ class KernelVerifier {
  private:
   template <class... Args>
   void report(std::string_view invariant, fmt::format_string<Args...> format, Args&&... args) {
-    messages_.push_back(
-        fmt::format("{}: kernel @{}: {}", invariant, kernel_.name, fmt::format(format, std::forward<Args>(args)...)));
+    messages_.push_back(fmt::format("{}: kernel @{}: {}", invariant, kernel_.name, fmt::format(format, std::forward<Args>(args)...)));
   }
 
   void check_signature() {
     if (!is_c_identifier(kernel_.name)) report("P1", "the name is no C identifier");
     if (kernel_.max_grouped < 1) report("P4", "a grouped launch of {} launches", kernel_.max_grouped);
-    if (region_.device != kernel_.device)
-      report("P2", "the region is on {}, the kernel on {}", to_string(region_.device), to_string(kernel_.device));
+    if (region_.device != kernel_.device) report("P2", "the region is on {}, the kernel on {}", to_string(region_.device), to_string(kernel_.device));
     std::unordered_set<std::string> names;
     for (const std::string& symbol : kernel_.symbols)
-      if (!is_symbol_name(symbol) || !names.insert(symbol).second)
-        report("P1", "'{}' is no symbol or named twice", symbol);
+      if (!is_symbol_name(symbol) || !names.insert(symbol).second) report("P1", "'{}' is no symbol or named twice", symbol);
   }
 
   void check_tables() {
     size_t count = region_.body.size();
     if (kernel_.offsets.size() != count || kernel_.access.size() != count || kernel_.memory_spaces.size() != count)
-      report("P3", "{} statements have {} offsets, {} kinds of access and {} memory_spaces", count, kernel_.offsets.size(),
-             kernel_.access.size(), kernel_.memory_spaces.size());
+      report("P3", "{} statements have {} offsets, {} kinds of access and {} memory_spaces", count, kernel_.offsets.size(), kernel_.access.size(),
+             kernel_.memory_spaces.size());
     for (const auto* vars : {&kernel_.mapping.space, &kernel_.mapping.row})
       for (VarId v : *vars)
         if (!region_.vars.contains(v)) report("P4", "the mapping names a variable that does not exist");
@@ -74,8 +71,7 @@ class KernelVerifier {
 
   template <class OneShape>
   void check_fields(const OneShape& shape) {
-    if (const int width = kernel_.mapping.vector_width; !is_power_of_two(width))
-      report("P4", "vector_width is {}, expected a power of two", width);
+    if (const int width = kernel_.mapping.vector_width; !is_power_of_two(width)) report("P4", "vector_width is {}, expected a power of two", width);
     for_each_field(shape, [&](const auto& field, const auto& value) {
       using Value = std::remove_cvref_t<decltype(value)>;
       if constexpr (std::is_same_v<Value, VarId>) {
@@ -98,8 +94,7 @@ class KernelVerifier {
       for (sym::Expr symbol : kernel_.offsets[StmtId(s)].free_symbols()) {
         StmtId used = loops::statement_of_symbol(symbol.name());
         bool known = used.valid() ? used.index() < s && is_integer(region_.body[used].dtype)
-                                  : vars.contains(std::string(symbol.name())) ||
-                                        context_.symbols.contains(std::string(symbol.name()));
+                                  : vars.contains(std::string(symbol.name())) || context_.symbols.contains(std::string(symbol.name()));
         if (!known) report("P3", "the offset of %{} uses {}", s, symbol.name());
       }
     }
@@ -111,21 +106,17 @@ class KernelVerifier {
     for (const loops::Access& access : accesses(region_)) {
       const Param& param = kernel_.params[access.buffer.index()];
       if (access.store ? !param.written : !param.read)
-        report("P7", "%{} {} parameter {}, which is not declared so", access.stmt.index(),
-               access.store ? "stores" : "loads", access.buffer.index());
+        report("P7", "%{} {} parameter {}, which is not declared so", access.stmt.index(), access.store ? "stores" : "loads", access.buffer.index());
       if (param.by_value && (access.store || !kernel_.offsets[access.stmt].is_constant(0)))
         report("P7", "%{} is no load of the value that parameter {} is", access.stmt.index(), access.buffer.index());
       const auto* store = region_.body[access.stmt].as<loops::Store>();
       if (!store || !store->update) continue;
-      if (!param.read)
-        report("P7", "%{} updates parameter {}, which is not declared read", access.stmt.index(),
-               access.buffer.index());
+      if (!param.read) report("P7", "%{} updates parameter {}, which is not declared read", access.stmt.index(), access.buffer.index());
       if (store->conflict_order && !is_simt(kernel_.mapping) && !is_sequential(kernel_.mapping))
         report("P14", "points of %{} may meet, and several threads make them", access.stmt.index());
     }
     for (const Param& param : kernel_.params)
-      if (param.by_value && (param.written || param.aligned || in_host_memory(kernel_.device)))
-        report("P7", "has a parameter by value that is an address");
+      if (param.by_value && (param.written || param.aligned || in_host_memory(kernel_.device))) report("P7", "has a parameter by value that is an address");
   }
 
   void check_mapping() {
@@ -140,8 +131,7 @@ class KernelVerifier {
     }
     if ((space | row | serial_).count() != static_cast<int>(listed) || listed != region_.vars.size())
       report("P4", "every variable is in space or in row exactly once, or is the serial variable");
-    if ((is_pointwise(mapping) || is_tiles(mapping)) && !mapping.row.empty())
-      report("P4", "a mapping without rows lists row variables");
+    if ((is_pointwise(mapping) || is_tiles(mapping)) && !mapping.row.empty()) report("P4", "a mapping without rows lists row variables");
     if (const int threads = block_threads(mapping); threads > most_block_threads) report("P4", "a block of {} threads", threads);
     const Report to_messages = [this](std::string_view invariant, const std::string& message) { report(invariant, "{}", message); };
     std::visit(
@@ -168,8 +158,7 @@ class KernelVerifier {
   void check_segments() {
     std::vector<int> computed(region_.body.size(), -1);  // the last segment that computes the statement
     if (is_pointwise(kernel_.mapping) || is_tiles(kernel_.mapping))
-      if (kernel_.segments.size() != 1 || kernel_.segments[0].kind != Segment::Kind::RowLoop)
-        report("P5", "a pointwise or tiled kernel has one row loop");
+      if (kernel_.segments.size() != 1 || kernel_.segments[0].kind != Segment::Kind::RowLoop) report("P5", "a pointwise or tiled kernel has one row loop");
     for (size_t g = 0; g < kernel_.segments.size(); ++g) {
       const Segment& segment = kernel_.segments[g];
       check_loads_ahead(segment);
@@ -183,8 +172,7 @@ class KernelVerifier {
           report("P5", "%{} is a store of a reduction over the serial variable and stands outside of finish, or the reverse", id.index());
         for (StmtId operand : operands(stmt))
           if (is_across(operand) && !finishes) report("P5", "%{} computes with a reduction over the serial variable", id.index());
-        if (segment.kind == Segment::Kind::PerRow && row_state(stmt))
-          report("P5", "the reduction %{} stands in a per-row segment", id.index());
+        if (segment.kind == Segment::Kind::PerRow && row_state(stmt)) report("P5", "the reduction %{} stands in a per-row segment", id.index());
         if (!here.empty() && id < *here.rbegin()) report("P5", "segment {} lists %{} out of order", g, id.index());
         const bool once = is_executed_once(stmt) || kernel_.memory_spaces[id] == MemorySpace::Persistent;
         if (computed[id.index()] >= 0 && once) report("P5", "%{} is executed by two segments", id.index());
@@ -200,12 +188,9 @@ class KernelVerifier {
       const bool settled = is_across(id) ? memory_space == MemorySpace::Persistent || memory_space == MemorySpace::Shared : memory_space == MemorySpace::Row;
       if (is_known_after_row(region_.body[id]) && !settled)
         report("P6", "the reduction %{} does not live in a row, or over the serial variable, with the thread's items", s);
-      if (memory_space == MemorySpace::Shared && !is_across(id))
-        report("P6", "%{} is shared and no reduction over the serial variable", s);
-      if (memory_space == MemorySpace::Row && !region_.body[id].vars.subset_of(space_))
-        report("P6", "%{} lives in a row and varies over it", s);
-      if (memory_space == MemorySpace::Persistent && !is_persistent(kernel_.mapping))
-        report("P6", "%{} is persistent in a kernel that keeps nothing", s);
+      if (memory_space == MemorySpace::Shared && !is_across(id)) report("P6", "%{} is shared and no reduction over the serial variable", s);
+      if (memory_space == MemorySpace::Row && !region_.body[id].vars.subset_of(space_)) report("P6", "%{} lives in a row and varies over it", s);
+      if (memory_space == MemorySpace::Persistent && !is_persistent(kernel_.mapping)) report("P6", "%{} is persistent in a kernel that keeps nothing", s);
     }
   }
 
@@ -250,8 +235,6 @@ class KernelVerifier {
 
 }  // namespace
 
-std::vector<std::string> verify_kernel(const Kernel& kernel, const OriginTable* origins) {
-  return KernelVerifier(kernel, origins).run();
-}
+std::vector<std::string> verify_kernel(const Kernel& kernel, const OriginTable* origins) { return KernelVerifier(kernel, origins).run(); }
 
 }  // namespace cxxinductor::plan

@@ -47,21 +47,17 @@ class Verifier {
       const bool there = definition.result >= 0 && result < call.results.size() && !call.planned_out;
       const Buffer* buffer = there ? &plan_.buffers[call.results[result]] : nullptr;
       const size_t rank = buffer ? buffer->sizes.size() : 0;
-      if (dim >= 2 * rank ||
-          (dim < rank ? buffer->sizes[dim] : buffer->strides[dim - rank]) != sym::Expr::symbol(definition.symbol))
+      if (dim >= 2 * rank || (dim < rank ? buffer->sizes[dim] : buffer->strides[dim - rank]) != sym::Expr::symbol(definition.symbol))
         report(place, "defines {} by what is not that symbol", definition.symbol);
     }
   }
 
   void need(sym::Expr e, const std::string& place) {
     for (sym::Expr symbol : e.free_symbols())
-      if (times_.contains(symbol.name()) && !known_.contains(symbol.name()))
-        report(place, "uses {} before it is defined", symbol.name());
+      if (times_.contains(symbol.name()) && !known_.contains(symbol.name())) report(place, "uses {} before it is defined", symbol.name());
   }
   void need_buffer(BufferId id, const std::string& place) {
-    const auto need_one = [&](BufferId buffer) {
-      for_each_expression(plan_.buffers[buffer], [&](sym::Expr e) { need(e, place); });
-    };
+    const auto need_one = [&](BufferId buffer) { for_each_expression(plan_.buffers[buffer], [&](sym::Expr e) { need(e, place); }); };
     need_one(id);
     for_each_base(plan_, id, need_one);
   }

@@ -69,10 +69,10 @@ struct Slot {
 
 // When an access, check or update happens; all of its conditions have to hold. Where a load does not happen, its value is Load::other.
 struct Guard {
-  bool effects = false;           // the thread is one of Slot::effects
-  std::vector<VarId> once;        // these are 0
-  bool lanes = false;             // the element exists; a group is cut to those that do
-  StmtId mask;                    // if valid, it is true
+  bool effects = false;          // the thread is one of Slot::effects
+  std::vector<VarId> once;       // these are 0
+  bool lanes = false;            // the element exists; a group is cut to those that do
+  StmtId mask;                   // if valid, it is true
   std::vector<StmtId> in_range;  // Checks that the address relies on have succeeded
   bool empty() const { return !effects && once.empty() && !lanes && !mask.valid() && in_range.empty(); }
 };
@@ -97,10 +97,10 @@ struct Step {
     Reserve,      // room that lanes fill: a Group to store, Lanes of a value or of a reduction's operands, or (FourWide) a draw's words
     BeginLanes,   // what follows is executed for each lane
     EndLanes,
-    Fill,         // the lane's entry of what was reserved for a store, a reduction's operands or a quotient's dividends
-    Divide,       // quotients of all lanes from their dividends, in place
-    StoreGroup,   // what was filled, to memory
-    Store,        // a value to memory
+    Fill,        // the lane's entry of what was reserved for a store, a reduction's operands or a quotient's dividends
+    Divide,      // quotients of all lanes from their dividends, in place
+    StoreGroup,  // what was filled, to memory
+    Store,       // a value to memory
     Check,
     Update,       // a reduction's `where` by the value of the lane or fragment
     UpdateGroup,  // a reduction's State by the operands that were filled

@@ -8,8 +8,8 @@
 #include "ir/loops/stmt_properties.h"
 #include "ir/plan/forms.h"
 #include "ir/plan/matmul.h"
-#include "ir/plan/spelling.h"
 #include "ir/plan/serial_rows.h"
+#include "ir/plan/spelling.h"
 #include "kernels/body/guards.h"
 #include "kernels/body/slots.h"
 
@@ -149,8 +149,7 @@ class Lowering {
   template <class Wanted>
   void bring(Wanted wanted) {
     for (const Place& place : slot_.in)
-      if (place.where != Where::Value && !listed(place.value) && wanted(place.value))
-        add({.kind = Kind::Bring, .stmt = place.value, .where = place.where});
+      if (place.where != Where::Value && !listed(place.value) && wanted(place.value)) add({.kind = Kind::Bring, .stmt = place.value, .where = place.where});
   }
 
   // What later segments read is put where they look for it.
@@ -201,7 +200,8 @@ class Lowering {
   bool by_lane(StmtId id) const { return (is_columns(kernel_.mapping) || plan::is_across(kernel_, id)) && lanes(reduce(id)->operand); }
   // One that takes the operands of all lanes at once?
   bool collects(StmtId id) const {
-    return reduce(id) && !is_columns(kernel_.mapping) && !plan::is_across(kernel_, id) && slot_.lanes == LaneForm::Loop && reduces_lanes(kernel_, slot_, *reduce(id));
+    return reduce(id) && !is_columns(kernel_.mapping) && !plan::is_across(kernel_, id) && slot_.lanes == LaneForm::Loop &&
+           reduces_lanes(kernel_, slot_, *reduce(id));
   }
   bool is_lane_value(StmtId id) const {
     const loops::Stmt& s = stmt(id);

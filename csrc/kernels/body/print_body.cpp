@@ -124,9 +124,7 @@ std::string statement_text(const Kernel& kernel, StmtId id) {
                    const std::string update = store.update ? fmt::format("update{} ", combine) : "";
                    return fmt::format("{}: {}@{}[{}] = {}", ref(id), update, store.buffer.index(), offset(), ref(store.value));
                  },
-                 [&](const loops::Check& check) {
-                   return fmt::format("{}: {} < {}", ref(id), ref(check.index), loops::print_expr(check.bound));
-                 }},
+                 [&](const loops::Check& check) { return fmt::format("{}: {} < {}", ref(id), ref(check.index), loops::print_expr(check.bound)); }},
       stmt.kind);
 }
 

@@ -40,12 +40,9 @@ class SlotMaker {
     if (segment.kind == Segment::Kind::PerRow && !mapping_.as<plan::CpuColumns>()) drop_listed_before(index);
     slot_.running = segment.kind == Segment::Kind::Epilogue ? VarSet() : set_of(mapping_.space);
     if (segment.kind != Segment::Kind::PerRow) slot_.running |= set_of(mapping_.row);
-    if (const VarId serial = serial_variable(mapping_); serial.valid() && segment.kind != Segment::Kind::Epilogue)
-      slot_.running |= VarSet::of(serial);
-    if (segment.kind == Segment::Kind::PerRow && !mapping_.as<plan::Matmul>())
-      slot_.effects = {threads_of_row() > 1, has_dead_rows(kernel_)};
-    if (mapping_.as<plan::CpuPointwise>() && slot_.width > 1)
-      slot_.uniform = plan::find_uniform_masks(kernel_, slot_.stmts, slot_.vector_var);
+    if (const VarId serial = serial_variable(mapping_); serial.valid() && segment.kind != Segment::Kind::Epilogue) slot_.running |= VarSet::of(serial);
+    if (segment.kind == Segment::Kind::PerRow && !mapping_.as<plan::Matmul>()) slot_.effects = {threads_of_row() > 1, has_dead_rows(kernel_)};
+    if (mapping_.as<plan::CpuPointwise>() && slot_.width > 1) slot_.uniform = plan::find_uniform_masks(kernel_, slot_.stmts, slot_.vector_var);
     if (mapping_.as<plan::Matmul>()) {
       sums_ = plan::matmul_parts(kernel_).kept;
       std::erase(slot_.stmts, sums_);
@@ -86,8 +83,7 @@ class SlotMaker {
   // Values that an earlier per-row segment computes have their names for the rest of the row.
   void drop_listed_before(size_t index) {
     for (size_t s = 0; s < index; ++s)
-      if (kernel_.segments[s].kind == Segment::Kind::PerRow)
-        std::erase_if(slot_.stmts, [&](StmtId id) { return contains(kernel_.segments[s].stmts, id); });
+      if (kernel_.segments[s].kind == Segment::Kind::PerRow) std::erase_if(slot_.stmts, [&](StmtId id) { return contains(kernel_.segments[s].stmts, id); });
   }
 
   // Loads that the kernel makes once, and those of a serial row that are made while the row before is computed.
@@ -138,9 +134,8 @@ class SlotMaker {
     const bool columns = is_columns(mapping_) && segment.kind == Segment::Kind::PerRow;
     for (StmtId id : slot_.stmts) {
       if (is_effect(stmt(id)) || plan::is_across(kernel_, id)) continue;
-      const bool arrayed = slot_.lanes == LaneForm::Loop
-                               ? has_lanes(kernel_, slot_, id)
-                               : !stmt(id).as<loops::Project>() && kernel_.memory_spaces[id] == MemorySpace::Row;
+      const bool arrayed =
+          slot_.lanes == LaneForm::Loop ? has_lanes(kernel_, slot_, id) : !stmt(id).as<loops::Project>() && kernel_.memory_spaces[id] == MemorySpace::Row;
       if (persistent(id)) slot_.out.push_back({id, Where::Persistent});
       if (columns && arrayed) slot_.out.push_back({id, Where::Columns});
     }
@@ -183,9 +178,7 @@ bool reduces_lanes(const Kernel& kernel, const Slot& slot, const loops::Reduce& 
   return has_lanes(kernel, slot, reduce.operand) || (slot.lanes == LaneForm::Loop && slot.width > 1 && reduce.over.contains(slot.vector_var));
 }
 
-bool is_wide(const Kernel& kernel, const Slot& slot, StmtId id) {
-  return has_lanes(kernel, slot, id) && kernel.access[id] == plan::AccessKind::Vector;
-}
+bool is_wide(const Kernel& kernel, const Slot& slot, StmtId id) { return has_lanes(kernel, slot, id) && kernel.access[id] == plan::AccessKind::Vector; }
 
 const Place* find_place(const std::vector<Place>& places, StmtId value) {
   const auto found = std::ranges::find(places, value, &Place::value);

@@ -1,7 +1,8 @@
 // Reductions across memory on GPUs.
+#include "ir/plan/columns.h"
+
 #include <algorithm>
 
-#include "ir/plan/columns.h"
 #include "ir/plan/tile_layout.h"
 #include "kernels/body/lower_body.h"
 #include "kernels/body/slots.h"
@@ -27,8 +28,10 @@ int words_of_column(const FlatRegion& flat) {
   int words = 0;
   for (const Stmt& stmt : flat.region.body) {
     const bool in_row = std::ranges::any_of(flat.row, [&](VarId v) { return stmt.vars.contains(v); });
-    if (const auto* reduce = stmt.as<loops::Reduce>()) words += static_cast<int>(form(reduce->reduction).state.size());
-    else if (stmt.as<loops::Load>() && !in_row && stmt.vars.contains(flat.space.back())) ++words;
+    if (const auto* reduce = stmt.as<loops::Reduce>())
+      words += static_cast<int>(form(reduce->reduction).state.size());
+    else if (stmt.as<loops::Load>() && !in_row && stmt.vars.contains(flat.space.back()))
+      ++words;
   }
   return words;
 }

@@ -43,9 +43,7 @@ int grain_of(const FlatRegion& flat, int64_t points_of_unit) {
   return static_cast<int>(std::max<int64_t>(1, operations_for_thread / (points_of_unit * operations_at_point(flat))));
 }
 
-int64_t length_of_row(const FlatRegion& flat) {
-  return std::max<int64_t>(estimate(points(flat, flat.row), flat.assumptions), 1);
-}
+int64_t length_of_row(const FlatRegion& flat) { return std::max<int64_t>(estimate(points(flat, flat.row), flat.assumptions), 1); }
 
 // ---- What each accepts ------------------------------------------------------------------------------------------
 
@@ -72,8 +70,8 @@ MappedRegion map_rows(const FlatRegion& flat, const Target& target) {
   if (Expr row = points(flat, flat.row); row.is_constant()) {
     Schedule persistent = schedule_persistent(flat, {.loads = false, .expensive = true});
     int64_t bytes = row.constant() * persistent.persistent_bytes;
-    shape.persistent = bytes > 0 && bytes <= row_buffer_bytes &&
-                       plan::persistent_bytes(flat.region, persistent.memory_spaces, row.constant()) <= plan::most_persistent_bytes;
+    shape.persistent =
+        bytes > 0 && bytes <= row_buffer_bytes && plan::persistent_bytes(flat.region, persistent.memory_spaces, row.constant()) <= plan::most_persistent_bytes;
     if (shape.persistent) return {std::move(mapping), std::move(persistent)};
   }
   return {std::move(mapping), schedule_looped(flat)};
@@ -99,14 +97,10 @@ MappedRegion map_pointwise(const FlatRegion& flat, const Target& target) {
 
 }  // namespace
 
-const KernelFamily family::cpu_columns{
-    .name = plan::CpuColumns::keyword, .accepts = lies_across, .map = map_columns, .instantiate = instantiate_cpu_columns};
+const KernelFamily family::cpu_columns{.name = plan::CpuColumns::keyword, .accepts = lies_across, .map = map_columns, .instantiate = instantiate_cpu_columns};
 const KernelFamily family::cpu_rows{.name = plan::CpuRows::keyword, .accepts = has_rows, .map = map_rows, .instantiate = instantiate_cpu_rows};
-const KernelFamily family::cpu_tiles{.name = plan::CpuTiles::keyword,
-                                     .accepts = is_transposed,
-                                     .map = map_tiles,
-                                     .describe_accesses = describe_on_stack,
-                                     .instantiate = instantiate_cpu_tiles};
+const KernelFamily family::cpu_tiles{
+    .name = plan::CpuTiles::keyword, .accepts = is_transposed, .map = map_tiles, .describe_accesses = describe_on_stack, .instantiate = instantiate_cpu_tiles};
 const KernelFamily family::cpu_pointwise{
     .name = plan::CpuPointwise::keyword, .accepts = accepts_all, .map = map_pointwise, .instantiate = instantiate_cpu_pointwise};
 

@@ -16,8 +16,7 @@ namespace {
 struct LibraryTile {
   double m, n, efficiency;
 };
-constexpr std::array library_tiles = {LibraryTile{128, 256, 1.0}, LibraryTile{128, 128, 0.95},
-                                      LibraryTile{64, 128, 0.55}, LibraryTile{64, 64, 0.5}};
+constexpr std::array library_tiles = {LibraryTile{128, 256, 1.0}, LibraryTile{128, 128, 0.95}, LibraryTile{64, 128, 0.55}, LibraryTile{64, 64, 0.5}};
 constexpr double least_split_depth = 1024;
 
 // Elements of fragments that shared memory gives while a warp's tensor core does one multiply-add each, see below.
@@ -31,9 +30,7 @@ int64_t shared_bytes(const MatmulTile& tile, int kept_bytes) {
   return std::max(factors, int64_t{kept_bytes} * tile.m * (tile.n + plan::matmul_row_padding));
 }
 
-double bytes_of(const MatmulSize& size) {
-  return 2 * size.batch * (size.m * size.k + size.k * size.n + size.m * size.n);
-}
+double bytes_of(const MatmulSize& size) { return 2 * size.batch * (size.m * size.k + size.k * size.n + size.m * size.n); }
 
 // The template's arithmetic on the multiprocessor with the most blocks.
 double warps_time(const MatmulSize& size, const MatmulTile& tile, const Target& target) {
@@ -79,8 +76,7 @@ double library_time(const MatmulSize& size, const Target& target, double slowdow
     }
   }
   computing *= slowdown;
-  if (slowdown >= unaligned_slowdown(4) && is_small(size))
-    computing = std::max(computing, size.batch / target.multiprocessors * machine.small_product);
+  if (slowdown >= unaligned_slowdown(4) && is_small(size)) computing = std::max(computing, size.batch / target.multiprocessors * machine.small_product);
   return machine.library_overhead + std::max(computing, bytes_of(size) / target.bytes_per_second());
 }
 

@@ -24,11 +24,8 @@ Values stored_factor(const plan::Kernel& kernel, StmtId load, VarId outer, VarId
 // One that its statements compute, a group at a time.
 Values computed_factor(const plan::Kernel& kernel, StmtId value, VarId outer, VarId inner) {
   const Body body = lower_body(kernel, factor_slot(kernel, value, inner));
-  return {{"x_outer", outer},
-          {"x_inner", inner},
-          {"width", factor_width},
-          {"value", Local{'l', value}},
-          {"steps", Steps{.slot = body.slot, .steps = body.steps}}};
+  return {
+      {"x_outer", outer}, {"x_inner", inner}, {"width", factor_width}, {"value", Local{'l', value}}, {"steps", Steps{.slot = body.slot, .steps = body.steps}}};
 }
 
 Values factor(const plan::Kernel& kernel, std::string name, StmtId value, VarId across, bool along_k, plan::Variant variant) {
@@ -47,8 +44,12 @@ Values factor(const plan::Kernel& kernel, std::string name, StmtId value, VarId 
 
 // Of the shape; the two templates have no other differences.
 Values tile_values(const plan::Kernel& kernel, const plan::Matmul& matmul, const std::vector<VarId>& batch) {
-  Values values{{"tile_m", matmul.tile_m},       {"tile_n", matmul.tile_n},           {"tile_k", matmul.tile_k},
-                {"stages", matmul.stages},       {"left_along_k", matmul.left_along_k}, {"right_along_k", matmul.right_along_k},
+  Values values{{"tile_m", matmul.tile_m},
+                {"tile_n", matmul.tile_n},
+                {"tile_k", matmul.tile_k},
+                {"stages", matmul.stages},
+                {"left_along_k", matmul.left_along_k},
+                {"right_along_k", matmul.right_along_k},
                 {"warps", matmul.warpgroups ? matmul.warps_m / 4 : matmul.warps_m}};
   if (!matmul.warpgroups) {
     values.merge(Values{{"warps_n", matmul.warps_n}, {"padding", plan::matmul_row_padding}});

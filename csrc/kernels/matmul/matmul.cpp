@@ -42,8 +42,7 @@ int wide_bytes(const FlatRegion& flat, StmtId factor, VarId v) {
   int bytes = 0;
   for (size_t s = 0; s < needed.size(); ++s) {
     const Stmt& stmt = flat.region.body[StmtId(s)];
-    if (needed[s] && stmt.as<loops::Load>() && classify_access(flat, stmt, v, factor_width, true) == AccessKind::Vector)
-      bytes += byte_size(stmt.dtype);
+    if (needed[s] && stmt.as<loops::Load>() && classify_access(flat, stmt, v, factor_width, true) == AccessKind::Vector) bytes += byte_size(stmt.dtype);
   }
   return bytes;
 }
@@ -68,8 +67,7 @@ std::optional<bool> runs_along_k(const FlatRegion& flat, StmtId factor, VarId k,
 // All loads of both factors come in chunks along one variable.
 bool share_chunks(const FlatRegion& flat, const plan::MatmulParts& parts, bool left_along_k, bool right_along_k) {
   if (left_along_k && right_along_k) return true;
-  const std::vector<bool> left = plan::backward_slice(flat.region, parts.left),
-                          right = plan::backward_slice(flat.region, parts.right);
+  const std::vector<bool> left = plan::backward_slice(flat.region, parts.left), right = plan::backward_slice(flat.region, parts.right);
   for (size_t s = 0; s < left.size(); ++s)
     if (left[s] && right[s] && flat.region.body[StmtId(s)].vars.contains(parts.k)) return false;
   return true;
@@ -188,9 +186,7 @@ bool is_small(const FlatRegion& flat, VarId k) {
   return small(flat.space[flat.space.size() - 2]) && small(flat.space.back()) && small(k);
 }
 
-int kept_bytes(const FlatRegion& flat, const plan::MatmulParts& parts) {
-  return byte_size(flat.region.body[parts.kept].dtype);
-}
+int kept_bytes(const FlatRegion& flat, const plan::MatmulParts& parts) { return byte_size(flat.region.body[parts.kept].dtype); }
 
 // Brings a flat region (ordered, merged) into the form of plan::Matmul: space is the batch, then m, then n.
 // Returns false and changes nothing if the template cannot compute the region, or if it is too small for the tiles.
@@ -217,8 +213,7 @@ bool arrange_matmul(FlatRegion& flat, const Target& target) {
   for (size_t side = 0; side < 2; ++side) {
     Stmt& stmt = arranged.region.body[factors[side]];
     if (runs[side].size() > 1 && is_direct(flat.region.body[factors[side]]))
-      stmt.as<loops::Load>()->coords = {
-          offset_through(flat, factors[side], runs[side], arranged.region.symbol(side == 0 ? m : n))};
+      stmt.as<loops::Load>()->coords = {offset_through(flat, factors[side], runs[side], arranged.region.symbol(side == 0 ? m : n))};
   }
   for (VarId v : {m, n, k})
     if (estimate(arranged.extent(v), arranged.assumptions) < least_extent) return false;
@@ -274,11 +269,10 @@ MappedRegion map_matmul(const FlatRegion& flat, const Target& target) {
 // Blocks of a product by warp groups that run at a time: each computes tile after tile.
 int blocks_abreast(const plan::Matmul& matmul, const Target& target) {
   const auto tile = std::find_if(matmul_tiles.begin(), matmul_tiles.end(), [&](const MatmulTile& candidate) {
-    return candidate.warpgroups == matmul.warpgroups && candidate.m == matmul.tile_m && candidate.n == matmul.tile_n &&
-           candidate.k == matmul.tile_k && candidate.warps_m == matmul.warps_m && candidate.stages == matmul.stages;
+    return candidate.warpgroups == matmul.warpgroups && candidate.m == matmul.tile_m && candidate.n == matmul.tile_n && candidate.k == matmul.tile_k &&
+           candidate.warps_m == matmul.warps_m && candidate.stages == matmul.stages;
   });
-  CXXI_CHECK(tile != matmul_tiles.end(), "{} x {} x {} in {} stages is no tile of the template's", matmul.tile_m, matmul.tile_n,
-             matmul.tile_k, matmul.stages);
+  CXXI_CHECK(tile != matmul_tiles.end(), "{} x {} x {} in {} stages is no tile of the template's", matmul.tile_m, matmul.tile_n, matmul.tile_k, matmul.stages);
   return target.multiprocessors * matmul_residents(*tile, target);
 }
 
@@ -293,8 +287,7 @@ void describe_matmul_accesses(plan::Kernel& kernel, const FlatRegion& flat, cons
   const plan::Mapping& mapping = kernel.mapping;
   const auto& matmul = mapping.get<plan::Matmul>();
   const VarId m = plan::matmul_m(mapping), n = plan::matmul_n(mapping);
-  const std::vector<bool> left = plan::backward_slice(kernel.region, parts.left),
-                          right = plan::backward_slice(kernel.region, parts.right);
+  const std::vector<bool> left = plan::backward_slice(kernel.region, parts.left), right = plan::backward_slice(kernel.region, parts.right);
   for (const loops::Access& access : accesses(kernel.region)) {
     const Stmt& stmt = kernel.region.body[access.stmt];
     const bool of_left = left[access.stmt.index()], of_right = right[access.stmt.index()];
@@ -306,20 +299,17 @@ void describe_matmul_accesses(plan::Kernel& kernel, const FlatRegion& flat, cons
     if (is_factor && is_direct(stmt) && lies_along(flat, stmt, along, along_k ? of_side : parts.k, true)) kind = AccessKind::Staged;
     kernel.offsets[access.stmt] = offset_of(stmt);
     kernel.access[access.stmt] = kind;
-    if (kind == AccessKind::Staged || (kind == AccessKind::Vector && width > 1))
-      kernel.params[access.buffer.index()].aligned = true;
+    if (kind == AccessKind::Staged || (kind == AccessKind::Vector && width > 1)) kernel.params[access.buffer.index()].aligned = true;
   }
 }
 
 }  // namespace
 
-std::optional<MatmulEstimate> estimate_matmul(const loops::Program& program, const loops::Region& region,
-                                                const Target& target) {
+std::optional<MatmulEstimate> estimate_matmul(const loops::Program& program, const loops::Region& region, const Target& target) {
   // Most regions are not products; that is checked before they are arranged.
   const auto reduces = [](const Stmt& stmt) { return stmt.as<loops::Reduce>() != nullptr; };
   const auto sum = std::find_if(region.body.begin(), region.body.end(), reduces);
-  if (target.machine.mma_flops == 0 || sum == region.body.end() || std::count_if(sum, region.body.end(), reduces) != 1)
-    return std::nullopt;
+  if (target.machine.mma_flops == 0 || sum == region.body.end() || std::count_if(sum, region.body.end(), reduces) != 1) return std::nullopt;
   const auto* product = region.body[sum->as<loops::Reduce>()->operand].as<loops::Apply>();
   if (!product || product->op != ScalarOp::Mul) return std::nullopt;
   FlatRegion flat = flatten(program, region, program.assumptions);
@@ -332,11 +322,11 @@ std::optional<MatmulEstimate> estimate_matmul(const loops::Program& program, con
 }
 
 const KernelFamily family::matmul{.name = plan::Matmul::keyword,
-                                    .simt = true,
-                                    .arrange = arrange_matmul,
-                                    .map = map_matmul,
-                                    .describe_accesses = describe_matmul_accesses,
-                                    .grid = matmul_grid,
-                                    .instantiate = instantiate_matmul};
+                                  .simt = true,
+                                  .arrange = arrange_matmul,
+                                  .map = map_matmul,
+                                  .describe_accesses = describe_matmul_accesses,
+                                  .grid = matmul_grid,
+                                  .instantiate = instantiate_matmul};
 
 }  // namespace cxxinductor::kernels

@@ -37,8 +37,7 @@ bool width_pays(const FlatRegion& flat, const std::vector<const Stmt*>& contiguo
     if (stmt.as<loops::Store>() && classify_access(flat, stmt, v, width, true) == AccessKind::Strided) return false;
   int wide_bytes = 0, narrow_bytes = 0;
   for (const Stmt* stmt : contiguous)
-    (classify_access(flat, *stmt, v, width, true) == AccessKind::Vector ? wide_bytes : narrow_bytes) +=
-        byte_size(stmt->dtype);
+    (classify_access(flat, *stmt, v, width, true) == AccessKind::Vector ? wide_bytes : narrow_bytes) += byte_size(stmt->dtype);
   // At a tie too: a wide store with as many narrow loads reaches the bandwidth of memory.
   return wide_bytes >= narrow_bytes;
 }
@@ -48,8 +47,7 @@ bool width_pays(const FlatRegion& flat, const std::vector<const Stmt*>& contiguo
 AccessKind classify_access(const FlatRegion& flat, const Stmt& stmt, VarId v, int width, bool aligned_only) {
   if (!v.valid() || !stmt.vars.contains(v)) return AccessKind::Broadcast;
   if (mask_vars(flat.region, stmt).contains(v)) return AccessKind::Strided;
-  if (const auto* store = stmt.as<loops::Store>(); store && store->combine != Combine::Overwrite)
-    return AccessKind::Strided;
+  if (const auto* store = stmt.as<loops::Store>(); store && store->combine != Combine::Overwrite) return AccessKind::Strided;
   std::optional<Linear> linear = linear_in(flat.region, offset_of(stmt), v);
   if (!linear || !linear->coefficient.is_constant(1)) return AccessKind::Strided;
   if (aligned_only && !prove_divides(width, linear->rest, flat.assumptions)) return AccessKind::Strided;
@@ -82,8 +80,7 @@ int choose_vector_width(const FlatRegion& flat, VarId v, const Target& target) {
   if (!is_simt(target)) {
     // As many lanes as the widest values have in one vector; integers of 64 bits, which are mostly indices, take several.
     int widest = 1;
-    for (const Stmt& stmt : flat.region.body)
-      widest = std::max(widest, stmt.dtype == DType::F64 ? 8 : std::min(byte_size(compute_type(stmt.dtype)), 4));
+    for (const Stmt& stmt : flat.region.body) widest = std::max(widest, stmt.dtype == DType::F64 ? 8 : std::min(byte_size(compute_type(stmt.dtype)), 4));
     return target.vector_bytes / widest;
   }
   std::vector<const Stmt*> contiguous = contiguous_accesses(flat, v);

@@ -9,8 +9,7 @@ namespace cxxinductor::kernels {
 
 // Kind of a Load or Store along v in groups of `width`. aligned_only: wide accesses need a multiple of width in every
 // other term of the offset.
-plan::AccessKind classify_access(const FlatRegion& flat, const loops::Stmt& stmt, loops::VarId v, int width,
-                                 bool aligned_only);
+plan::AccessKind classify_access(const FlatRegion& flat, const loops::Stmt& stmt, loops::VarId v, int width, bool aligned_only);
 
 // The variable along which neighbouring elements of memory are accessed; invalid when there is none.
 loops::VarId contiguous_variable(const FlatRegion& flat, const loops::Stmt& stmt);

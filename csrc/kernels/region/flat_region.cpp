@@ -97,11 +97,11 @@ void flatten_accesses(loops::Region& region, const loops::Program& program, cons
   for (Stmt& stmt : region.body) {
     auto flatten_one = [&](loops::BufferId id, std::vector<Expr>& coords) {
       const loops::Buffer& buffer = program.buffers[id];
-      CXXI_CHECK(coords.size() == buffer.strides.size(), "region {} accesses {} of rank {} with {} coordinates",
-                 region.name, buffer.name, buffer.strides.size(), coords.size());
+      CXXI_CHECK(coords.size() == buffer.strides.size(), "region {} accesses {} of rank {} with {} coordinates", region.name, buffer.name,
+                 buffer.strides.size(), coords.size());
       const bool by_value = buffer.sizes.empty() && in_host_memory(buffer.device) && stmt.as<loops::Load>();
-      CXXI_CHECK(buffer.device == region.device || by_value, "region {} on {} accesses {} on {}", region.name,
-                 to_string(region.device), buffer.name, to_string(buffer.device));
+      CXXI_CHECK(buffer.device == region.device || by_value, "region {} on {} accesses {} on {}", region.name, to_string(region.device), buffer.name,
+                 to_string(buffer.device));
       Expr offset = 0;
       for (size_t d = 0; d < coords.size(); ++d)
         if (!buffer.sizes[d].is_constant(1)) offset = offset + coords[d] * stride_of_elements(buffer, d, assumptions);
@@ -126,9 +126,7 @@ bool FlatRegion::is_finishing(StmtId id) const {
   return store && is_across(store->value);
 }
 
-bool FlatRegion::is_row_varying(const Stmt& stmt) const {
-  return row_state(stmt) || !(stmt.vars & row_set()).empty();
-}
+bool FlatRegion::is_row_varying(const Stmt& stmt) const { return row_state(stmt) || !(stmt.vars & row_set()).empty(); }
 
 Expr offset_of(const Stmt& stmt) {
   if (const auto* load = stmt.as<loops::Load>()) return load->coords.front();
@@ -152,16 +150,15 @@ Expr group_count(const FlatRegion& flat, const std::vector<VarId>& vars, int wid
   return simplify(plan::groups_of(flat.region, vars, width), flat.assumptions);
 }
 
-void replace_variables(FlatRegion& flat, IdVector<VarId, loops::Var> vars, std::vector<VarId> space,
-                       std::vector<VarId> row, VarId serial, const sym::Substitution& replacements) {
+void replace_variables(FlatRegion& flat, IdVector<VarId, loops::Var> vars, std::vector<VarId> space, std::vector<VarId> row, VarId serial,
+                       const sym::Substitution& replacements) {
   const std::vector<bool> across = reductions_across(flat);
   flat.region.vars = std::move(vars);
   flat.space = std::move(space);
   flat.row = std::move(row);
   flat.serial = serial;
   infer_assumptions(flat);
-  for (Stmt& stmt : flat.region.body)
-    rewrite_expressions(stmt, [&](Expr e) { return simplify(substitute(e, replacements), flat.assumptions); });
+  for (Stmt& stmt : flat.region.body) rewrite_expressions(stmt, [&](Expr e) { return simplify(substitute(e, replacements), flat.assumptions); });
   infer_vars(flat, across);
 }
 
@@ -173,8 +170,7 @@ FlatRegion flatten(const loops::Program& program, const loops::Region& region, c
   VarSet serial = flat.serial.valid() ? VarSet::of(flat.serial) : VarSet();
   VarSet row = reduced_vars(region) - serial;
   for (const Stmt& stmt : region.body)
-    if (const auto state = row_state(stmt))
-      CXXI_CHECK(state->over == row || state->over == serial, "region {} reduces over different variables", region.name);
+    if (const auto state = row_state(stmt)) CXXI_CHECK(state->over == row || state->over == serial, "region {} reduces over different variables", region.name);
   for (size_t v = 0; v < region.vars.size(); ++v) {
     flat.region.vars[VarId(v)] = {region.vars[VarId(v)].name, simplify(region.vars[VarId(v)].extent, assumptions)};
     if (VarId(v) == flat.serial) continue;

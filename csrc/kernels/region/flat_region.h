@@ -19,14 +19,14 @@ struct KernelFamily;
 struct FlatRegion {
   loops::Region region;                  // BufferIds are the program's
   std::vector<loops::VarId> space, row;  // outermost first
-  loops::VarId serial;  // if valid, a row is a point of space and serial
+  loops::VarId serial;                   // if valid, a row is a point of space and serial
   sym::Assumptions program_assumptions;
-  sym::Assumptions assumptions;  // program_assumptions and the variables' ranges
+  sym::Assumptions assumptions;                // program_assumptions and the variables' ranges
   const KernelFamily* arranged_for = nullptr;  // the family whose form the region has (kernels/family.h)
 
   loops::VarSet row_set() const;
-  bool is_across(loops::StmtId id) const;     // a reduction over the serial variable
-  bool is_finishing(loops::StmtId id) const;  // the store of one
+  bool is_across(loops::StmtId id) const;              // a reduction over the serial variable
+  bool is_finishing(loops::StmtId id) const;           // the store of one
   bool is_row_varying(const loops::Stmt& stmt) const;  // executed for each point of the row: a Reduce always is
   sym::Expr extent(loops::VarId v) const { return region.vars[v].extent; }
 };
@@ -36,8 +36,8 @@ struct FlatRegion {
 FlatRegion flatten(const loops::Program& program, const loops::Region& region, const sym::Assumptions& assumptions);
 
 // Replaces the variables; `replacements` gives the old ones in terms of the new. Assumptions and `vars` follow.
-void replace_variables(FlatRegion& flat, IdVector<loops::VarId, loops::Var> vars, std::vector<loops::VarId> space,
-                       std::vector<loops::VarId> row, loops::VarId serial, const sym::Substitution& replacements);
+void replace_variables(FlatRegion& flat, IdVector<loops::VarId, loops::Var> vars, std::vector<loops::VarId> space, std::vector<loops::VarId> row,
+                       loops::VarId serial, const sym::Substitution& replacements);
 
 // Orders space and row by memory order (of stores first, then of loads): the variable with the smallest stride last.
 // Two orders stay: the row order of a reduction that counts positions and, on the CPU, the order of a store with write

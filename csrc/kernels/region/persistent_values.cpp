@@ -69,8 +69,7 @@ class FlowNetwork {
       }
     if (via[sink] == none) return false;
     int amount = unlimited;
-    for (size_t node = sink; node != source; node = edges_[via[node] ^ 1].to)
-      amount = std::min(amount, edges_[via[node]].capacity);
+    for (size_t node = sink; node != source; node = edges_[via[node] ^ 1].to) amount = std::min(amount, edges_[via[node]].capacity);
     for (size_t node = sink; node != source; node = edges_[via[node] ^ 1].to) {
       edges_[via[node]].capacity -= amount;
       edges_[via[node] ^ 1].capacity += amount;

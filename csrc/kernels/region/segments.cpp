@@ -59,8 +59,7 @@ class Levels {
       const Stmt& earlier = flat_.region.body[StmtId(p)];
       const auto* other_load = earlier.as<loops::Load>();
       const auto* other_store = earlier.as<loops::Store>();
-      bool conflicts =
-          (other_store && other_store->buffer == buffer) || (store && other_load && other_load->buffer == buffer);
+      bool conflicts = (other_store && other_store->buffer == buffer) || (store && other_load && other_load->buffer == buffer);
       if (!conflicts) continue;
       // Effects of a row loop are visible to other elements of the row, and to what runs once per row, only when the loop ends.
       bool past_row_loop = flat_.is_row_varying(earlier) && !flat_.is_row_varying(stmt);

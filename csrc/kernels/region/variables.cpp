@@ -95,8 +95,7 @@ std::optional<Expr> merge_in(Expr e, const Pair& pair) {
   if (!pair.touches(e)) return e;
   auto multiple_of = [&](Expr term, Expr variable) -> std::optional<Expr> {
     Expr coefficient, rest;
-    if (!split_linear(term, variable, &coefficient, &rest) || !rest.is_constant(0) || pair.touches(coefficient))
-      return {};
+    if (!split_linear(term, variable, &coefficient, &rest) || !rest.is_constant(0) || pair.touches(coefficient)) return {};
     return coefficient;
   };
   std::vector<Expr> parts;
@@ -267,8 +266,7 @@ void name_variables(FlatRegion& flat) {
     bool found = flat.program_assumptions.ranges().contains(name);
     for (Stmt& stmt : flat.region.body)
       rewrite_expressions(stmt, [&](Expr e) {
-        bool is_variable = std::any_of(flat.region.vars.begin(), flat.region.vars.end(),
-                                       [&](const loops::Var& var) { return var.name == name; });
+        bool is_variable = std::any_of(flat.region.vars.begin(), flat.region.vars.end(), [&](const loops::Var& var) { return var.name == name; });
         found = found || (!is_variable && uses(e));
         return e;
       });

@@ -17,8 +17,7 @@ using plan::Segment;
 using sym::Expr;
 
 int count_row_loops(const Schedule& schedule) {
-  return static_cast<int>(std::count_if(schedule.segments.begin(), schedule.segments.end(),
-                                        [](const Segment& s) { return s.kind == Segment::Kind::RowLoop; }));
+  return static_cast<int>(std::count_if(schedule.segments.begin(), schedule.segments.end(), [](const Segment& s) { return s.kind == Segment::Kind::RowLoop; }));
 }
 
 // Threads for a row of n elements that stays in registers; more of them when rows are too few to fill the device.
@@ -44,8 +43,7 @@ int64_t widen_for_few_rows(const FlatRegion& flat, const Target& target, int64_t
   Expr rows = points(flat, flat.space);
   if (!rows.is_constant()) return threads;
   int64_t wanted = int64_t{512} * target.multiprocessors;
-  while (threads * 2 <= std::min<int64_t>(groups, target.max_threads_per_block) && rows.constant() * threads < wanted)
-    threads *= 2;
+  while (threads * 2 <= std::min<int64_t>(groups, target.max_threads_per_block) && rows.constant() * threads < wanted) threads *= 2;
   return threads;
 }
 
@@ -85,8 +83,7 @@ plan::Rows looped_rows(const FlatRegion& flat, const Target& target, int vector_
   int64_t threads = 128, in_flight = most_in_flight;
   if (groups.is_constant()) {
     int64_t count = groups.constant();
-    threads = std::clamp<int64_t>(power_of_two_down(sym::ceil_quotient(count, most_in_flight)),
-                                  std::min<int64_t>(8, power_of_two_up(count)), most / 2);
+    threads = std::clamp<int64_t>(power_of_two_down(sym::ceil_quotient(count, most_in_flight)), std::min<int64_t>(8, power_of_two_up(count)), most / 2);
     threads = widen_for_few_rows(flat, target, threads, count);
     in_flight = std::clamp<int64_t>(power_of_two_down(count / threads), 1, most_in_flight);
   } else if (sym::Interval range = bounds(groups, flat.assumptions); range.high <= 1024) {
@@ -143,11 +140,7 @@ Instance instantiate_rows(const plan::Kernel& kernel, plan::Variant) {
 
 }  // namespace
 
-const KernelFamily family::rows{.name = plan::Rows::keyword,
-                                .simt = true,
-                                .accepts = has_rows,
-                                .map = map_rows,
-                                .rewrite = join_sums_of_loops,
-                                .instantiate = instantiate_rows};
+const KernelFamily family::rows{
+    .name = plan::Rows::keyword, .simt = true, .accepts = has_rows, .map = map_rows, .rewrite = join_sums_of_loops, .instantiate = instantiate_rows};
 
 }  // namespace cxxinductor::kernels

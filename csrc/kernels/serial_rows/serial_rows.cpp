@@ -11,7 +11,6 @@
 namespace cxxinductor::kernels {
 namespace {
 
-
 // One block per multiprocessor, with half its threads and 128 registers each. On an H200 that was faster than smaller and
 // more blocks, because registers that hold rows and sums keep loads in flight. (1024 threads have 64 registers each: a row of
 // 16384 16-bit elements and the next one then spill.)
@@ -34,8 +33,7 @@ int64_t registers_for(const SerialRowNeeds& needs, int64_t elements, size_t shar
 // The shape with the first `shared` of the reductions in shared memory.
 std::optional<SerialRowShape> shape_with(const SerialRowNeeds& needs, size_t shared, const Target& target) {
   int64_t shared_bytes = shared_bytes_for_the_rest;
-  for (size_t i = 0; i < shared; ++i)
-    shared_bytes += plan::shared_states_bytes(needs.groups, needs.vector_width, needs.states[i]);
+  for (size_t i = 0; i < shared; ++i) shared_bytes += plan::shared_states_bytes(needs.groups, needs.vector_width, needs.states[i]);
   if (shared_bytes > target.machine.shared_bytes_per_block) return std::nullopt;
   std::optional<SerialRowShape> best;
   // Shared states belong to one thread each: the whole block takes one row.
@@ -109,9 +107,8 @@ bool is_serial(const FlatRegion& flat, const Target&) { return flat.serial.valid
 MappedRegion map_serial_rows(const FlatRegion& flat, const Target& target) {
   plan::Mapping mapping = start_mapping(flat, flat.row, target);
   const sym::Expr groups = group_count(flat, flat.row, mapping.vector_width);
-  CXXI_CHECK(groups.is_constant() && target.max_threads_per_block >= block_threads,
-             "region {} has serial rows of {} groups in blocks of {} threads", flat.region.name, sym::to_string(groups),
-             target.max_threads_per_block);
+  CXXI_CHECK(groups.is_constant() && target.max_threads_per_block >= block_threads, "region {} has serial rows of {} groups in blocks of {} threads",
+             flat.region.name, sym::to_string(groups), target.max_threads_per_block);
   SerialRowNeeds needs{groups.constant(), mapping.vector_width, 0, {}};
   std::vector<loops::StmtId> across;
   for (size_t s = 0; s < flat.region.body.size(); ++s) {
@@ -131,8 +128,8 @@ MappedRegion map_serial_rows(const FlatRegion& flat, const Target& target) {
     shape = serial_row_shape(needs, target);
   }
   if (!shape)
-    throw_unsupported("region {} has serial rows of {} groups that do not fit: {} bytes an element, {} sums",
-                      flat.region.name, needs.groups, needs.persistent_bytes, needs.states.size());
+    throw_unsupported("region {} has serial rows of {} groups that do not fit: {} bytes an element, {} sums", flat.region.name, needs.groups,
+                      needs.persistent_bytes, needs.states.size());
   keep_shared_operands(flat, needs, *shape, schedule);
   for (int i = 0; i < shape->shared_states; ++i) schedule.memory_spaces[across[static_cast<size_t>(i)]] = plan::MemorySpace::Shared;
   mapping.shape = plan::SerialRows{flat.serial, shape->threads_per_row, shape->rows_per_block, shape->items_per_thread};
@@ -147,10 +144,7 @@ std::optional<SerialRowShape> serial_row_shape(const SerialRowNeeds& needs, cons
   return std::nullopt;
 }
 
-const KernelFamily family::serial_rows{.name = plan::SerialRows::keyword,
-                                       .simt = true,
-                                       .accepts = is_serial,
-                                       .map = map_serial_rows,
-                                       .instantiate = instantiate_serial_rows};
+const KernelFamily family::serial_rows{
+    .name = plan::SerialRows::keyword, .simt = true, .accepts = is_serial, .map = map_serial_rows, .instantiate = instantiate_serial_rows};
 
 }  // namespace cxxinductor::kernels

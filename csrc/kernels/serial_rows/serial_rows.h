@@ -15,7 +15,7 @@ namespace cxxinductor::kernels {
 struct SerialRowNeeds {
   int64_t groups = 1;
   int vector_width = 1;
-  int persistent_bytes = 0;     // per element, of values kept between row loops
+  int persistent_bytes = 0;   // per element, of values kept between row loops
   std::vector<DType> states;  // of the reductions over the serial variable, one per element
 };
 

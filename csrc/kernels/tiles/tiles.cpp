@@ -21,11 +21,9 @@ constexpr int64_t most_tile_bytes = 34 * 1024;
 // Is every group of `width` along c and along tile_var whole and aligned?
 bool tiles_in_groups(const FlatRegion& flat, VarId tile_var, int width) {
   const VarId c = flat.space.back();
-  if (!prove_divides(width, flat.extent(c), flat.assumptions) || !prove_divides(width, flat.extent(tile_var), flat.assumptions))
-    return false;
+  if (!prove_divides(width, flat.extent(c), flat.assumptions) || !prove_divides(width, flat.extent(tile_var), flat.assumptions)) return false;
   return std::all_of(flat.region.body.begin(), flat.region.body.end(), [&](const Stmt& stmt) {
-    return !is_tiled(flat, stmt, c, tile_var) ||
-           classify_access(flat, stmt, tile_var, width, true) == plan::AccessKind::Vector;
+    return !is_tiled(flat, stmt, c, tile_var) || classify_access(flat, stmt, tile_var, width, true) == plan::AccessKind::Vector;
   });
 }
 

@@ -143,9 +143,7 @@ class Decomposer {
 
 }  // namespace
 
-CallGraph decompose(const CallGraph& calls, const SchemaSource& schemas, Fragments table) {
-  return Decomposer(calls, schemas, rules_of(table)).run();
-}
+CallGraph decompose(const CallGraph& calls, const SchemaSource& schemas, Fragments table) { return Decomposer(calls, schemas, rules_of(table)).run(); }
 
 std::optional<CallGraph> fragment_of(CallGraph graph, const SchemaSource& schemas, Fragments table) {
   if (graph.calls.size() != 1) throw_user_error("expected a graph of 1 call, found {}", graph.calls.size());
@@ -160,8 +158,7 @@ std::optional<CallGraph> fragment_of(CallGraph graph, const SchemaSource& schema
       graph.values.push_back(info);
     }
   }
-  for (CallValue result : call.results)
-    graph.outputs.push_back(graph.values[result].kind == CallValueInfo::Kind::None ? Arg() : Arg(OperandRef{result}));
+  for (CallValue result : call.results) graph.outputs.push_back(graph.values[result].kind == CallValueInfo::Kind::None ? Arg() : Arg(OperandRef{result}));
   Decomposer decomposer(graph, schemas, rules_of(table));
   CallGraph found = decomposer.run();
   return decomposer.replaced() == 0 ? std::nullopt : std::optional(std::move(found));

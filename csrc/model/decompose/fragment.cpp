@@ -44,13 +44,9 @@ std::vector<Arg> Fragment::all(std::string_view op, std::vector<Arg> args, Keywo
   return found;
 }
 
-Arg Fragment::operator()(std::string_view op, std::vector<Arg> args, Keywords keywords) {
-  return all(op, std::move(args), std::move(keywords)).at(0);
-}
+Arg Fragment::operator()(std::string_view op, std::vector<Arg> args, Keywords keywords) { return all(op, std::move(args), std::move(keywords)).at(0); }
 
-Arg Fragment::cast(const Arg& tensor, DType dtype) {
-  return this->dtype(tensor) == dtype ? tensor : (*this)("aten::_to_copy", {tensor}, {{"dtype", dtype}});
-}
+Arg Fragment::cast(const Arg& tensor, DType dtype) { return this->dtype(tensor) == dtype ? tensor : (*this)("aten::_to_copy", {tensor}, {{"dtype", dtype}}); }
 
 Arg Fragment::wide(const Arg& tensor) { return cast(tensor, compute_type(dtype(tensor))); }
 

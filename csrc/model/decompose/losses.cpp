@@ -41,8 +41,8 @@ Replacement smooth_l1_loss(Fragment& f) {
   Arg loss = distance;
   if (beta > 0) {
     const Arg square = f("aten::mul.Tensor", {f("aten::mul.Tensor", {distance, 0.5}), distance});
-    loss = f("aten::where.self", {f("aten::lt.Scalar", {distance, beta}), f("aten::div.Tensor", {square, beta}),
-                                  f("aten::sub.Tensor", {distance, 0.5 * beta})});
+    loss =
+        f("aten::where.self", {f("aten::lt.Scalar", {distance, beta}), f("aten::div.Tensor", {square, beta}), f("aten::sub.Tensor", {distance, 0.5 * beta})});
   }
   return std::vector{reduce(f, f.cast(loss, pair->dtype), f.arguments().integer("reduction"))};
 }

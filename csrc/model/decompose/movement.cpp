@@ -209,7 +209,8 @@ Replacement softshrink(Fragment& f) {
 Replacement heaviside(Fragment& f) {
   const Arg self = f["self"], values = f["values"];
   if (f.dtype(self) != f.dtype(values)) return std::nullopt;
-  return std::vector{f("aten::where.self", {f("aten::eq.Scalar", {self, int64_t{0}}), values, f.cast(f("aten::gt.Scalar", {self, int64_t{0}}), f.dtype(self))})};
+  return std::vector{
+      f("aten::where.self", {f("aten::eq.Scalar", {self, int64_t{0}}), values, f.cast(f("aten::gt.Scalar", {self, int64_t{0}}), f.dtype(self))})};
 }
 
 Replacement degrees_to_radians(Fragment& f) { return std::vector{f("aten::mul.Tensor", {f["self"], std::numbers::pi / 180})}; }
@@ -230,8 +231,10 @@ void add_movement_decompositions(DecomposeTable& table) {
   add_decompositions(table, {"aten::pixel_shuffle"}, pixel_shuffle);
   add_decompositions(table, {"aten::pixel_unshuffle"}, pixel_unshuffle);
   add_decompositions(table, {"aten::channel_shuffle"}, channel_shuffle);
-  add_decompositions(table, {"aten::expand_copy", "aten::permute_copy", "aten::squeeze_copy", "aten::squeeze_copy.dim", "aten::squeeze_copy.dims",
-                             "aten::t_copy", "aten::transpose_copy.int", "aten::unsqueeze_copy"}, view_copy);
+  add_decompositions(table,
+                     {"aten::expand_copy", "aten::permute_copy", "aten::squeeze_copy", "aten::squeeze_copy.dim", "aten::squeeze_copy.dims", "aten::t_copy",
+                      "aten::transpose_copy.int", "aten::unsqueeze_copy"},
+                     view_copy);
   add_decompositions(table, {"aten::eye", "aten::eye.m"}, eye);
   add_decompositions(table, {"aten::take"}, take);
   add_decompositions(table, {"aten::rot90"}, rot90);

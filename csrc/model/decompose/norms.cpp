@@ -51,8 +51,8 @@ Replacement layer_norm_backward(Fragment& f) {
 
 Replacement group_norm_backward(Fragment& f) {
   const CallValueInfo input = f.operand("input");
-  const sym::Expr batch = f.arguments().expr("N"), channels = f.arguments().expr("C"), pixels = f.arguments().expr("HxW"),
-                  groups = f.arguments().expr("group"), each = sym::floor_div(channels, groups);
+  const sym::Expr batch = f.arguments().expr("N"), channels = f.arguments().expr("C"), pixels = f.arguments().expr("HxW"), groups = f.arguments().expr("group"),
+                  each = sym::floor_div(channels, groups);
   if (!is_floating(input.dtype)) return std::nullopt;
   const DType type = compute_type(input.dtype);
   const std::vector<bool> wanted = f.arguments().booleans("output_mask");
@@ -93,7 +93,7 @@ std::vector<int64_t> reduced_dims(const CallValueInfo& input) {
 }
 
 struct BatchNorm {
-  Arg output, mean, rstd;          // the statistics of the batch, by channel
+  Arg output, mean, rstd;         // the statistics of the batch, by channel
   Arg running_mean, running_var;  // none where there are none
 };
 
@@ -152,8 +152,7 @@ Replacement updating_batch_norm(Fragment& f) {
 Replacement batch_norm_backward(Fragment& f) {
   const CallValueInfo input = f.operand("input");
   const bool trains = f.arguments().boolean("train");
-  if (input.sizes.size() < 2 || !is_floating(input.dtype) || !f.has(trains ? "save_mean" : "running_mean") ||
-      !f.has(trains ? "save_invstd" : "running_var"))
+  if (input.sizes.size() < 2 || !is_floating(input.dtype) || !f.has(trains ? "save_mean" : "running_mean") || !f.has(trains ? "save_invstd" : "running_var"))
     return std::nullopt;
   const std::vector<bool> wanted = f.arguments().booleans("output_mask");
   const std::vector<int64_t> dims = reduced_dims(input);
@@ -163,8 +162,7 @@ Replacement batch_norm_backward(Fragment& f) {
   const auto per_channel = [&](const Arg& tensor) { return f.view(f.cast(tensor, type), by_channel); };
   const Arg epsilon = f["eps"];
   const Arg mean = per_channel(f[trains ? "save_mean" : "running_mean"]);
-  const Arg rstd = trains ? per_channel(f["save_invstd"])
-                          : f("aten::rsqrt", {plus(f, per_channel(f["running_var"]), f.arguments().real(epsilon))});
+  const Arg rstd = trains ? per_channel(f["save_invstd"]) : f("aten::rsqrt", {plus(f, per_channel(f["running_var"]), f.arguments().real(epsilon))});
   const Arg gradient = f.wide(f["grad_out"]), centred = minus(f, f.wide(f["input"]), mean);
   const Arg total = f.sum(gradient, dims, true), along = f.sum(times(f, gradient, centred), dims, true);
   std::vector<Arg> results(3);

@@ -15,23 +15,19 @@ namespace {
 
 DType accumulate_type(DType dtype) { return dtype == DType::F64 ? DType::F64 : DType::F32; }
 
-Arg sum_of_rows(Fragment& f, const Arg& tensor) {
-  return f("aten::sum.dim_IntList", {tensor, ArgList{f["dim"]}, true});
-}
+Arg sum_of_rows(Fragment& f, const Arg& tensor) { return f("aten::sum.dim_IntList", {tensor, ArgList{f["dim"]}, true}); }
 
 // exp(x - max) / sum(exp(x - max)) and its logarithm, in ATen's accumulate type, rounded once at the end.
 Replacement softmax(Fragment& f, bool logarithm) {
   const CallValueInfo self = f.operand("self"), result = f.result(0);
   // Softmax gives dense rows; its parts would keep the strides of what they read.
   if (result.sizes.empty() || !is_floating(self.dtype) || result.strides != self.strides) return std::nullopt;
-  if (!f.arguments().sizes.is_less(0, result.sizes[static_cast<size_t>(f.arguments().dim("dim", result.sizes.size()))]))
-    return std::nullopt;
+  if (!f.arguments().sizes.is_less(0, result.sizes[static_cast<size_t>(f.arguments().dim("dim", result.sizes.size()))])) return std::nullopt;
   const Arg wide = f.cast(f["self"], accumulate_type(result.dtype));
   const Arg shifted = f("aten::sub.Tensor", {wide, f("aten::amax", {wide, ArgList{f["dim"]}, true})});
   const Arg powers = f("aten::exp", {shifted});
   const Arg total = sum_of_rows(f, powers);
-  const Arg found =
-      logarithm ? f("aten::sub.Tensor", {shifted, f("aten::log", {total})}) : f("aten::div.Tensor", {powers, total});
+  const Arg found = logarithm ? f("aten::sub.Tensor", {shifted, f("aten::log", {total})}) : f("aten::div.Tensor", {powers, total});
   return std::vector{f.cast(found, result.dtype)};
 }
 Replacement plain_softmax(Fragment& f) { return softmax(f, false); }
@@ -48,8 +44,7 @@ Replacement softmax_backward(Fragment& f, bool logarithm) {
     const Arg part = f("aten::mul.Tensor", {exponential, sum_of_rows(f, g)});
     return std::vector{f.cast(f("aten::sub.Tensor", {g, part}), result.dtype)};
   }
-  const Arg weighted =
-      f.cast(f("aten::mul.Tensor", {f["grad_output"], f["output"]}), type);  // a tensor of its own in eager
+  const Arg weighted = f.cast(f("aten::mul.Tensor", {f["grad_output"], f["output"]}), type);  // a tensor of its own in eager
   const Arg part = f("aten::mul.Tensor", {y, sum_of_rows(f, weighted)});
   return std::vector{f.cast(f("aten::sub.Tensor", {weighted, part}), result.dtype)};
 }
@@ -89,9 +84,8 @@ std::optional<std::array<Window, 2>> windows_of(const Fragment& f) {
   const auto last_two = [](const std::vector<sym::Expr>& sizes) { return std::vector(sizes.end() - 2, sizes.end()); };
   const auto given = [&](const char* name) { return f.arguments().exprs(name); };
   const std::vector<sym::Expr> strides = given("stride").empty() ? given("kernel_size") : given("stride");
-  if (self.sizes.size() < 2 || indices.sizes.size() < 2 || !read(given("kernel_size"), &Window::kernel) ||
-      !read(strides, &Window::stride) || !read(given("padding"), &Window::padding) ||
-      !read(given("dilation"), &Window::dilation) || !read(last_two(self.sizes), &Window::size) ||
+  if (self.sizes.size() < 2 || indices.sizes.size() < 2 || !read(given("kernel_size"), &Window::kernel) || !read(strides, &Window::stride) ||
+      !read(given("padding"), &Window::padding) || !read(given("dilation"), &Window::dilation) || !read(last_two(self.sizes), &Window::size) ||
       !read(last_two(indices.sizes), &Window::windows))
     return std::nullopt;
   return windows;
@@ -101,8 +95,7 @@ std::optional<std::array<Window, 2>> windows_of(const Fragment& f) {
 // element.
 class PoolIndices {
  public:
-  PoolIndices(Fragment& f, const std::array<Window, 2>& windows)
-      : f_(f), windows_(windows), first_rows_(first_places(0)), first_columns_(first_places(1)) {}
+  PoolIndices(Fragment& f, const std::array<Window, 2>& windows) : f_(f), windows_(windows), first_rows_(first_places(0)), first_columns_(first_places(1)) {}
 
   Arg compressed(const Arg& indices) {
     const auto [rows, columns] = windows_;
@@ -113,10 +106,8 @@ class PoolIndices {
   }
   Arg expanded(const Arg& places) {
     const auto [rows, columns] = windows_;
-    const Arg place = f_.cast(places, DType::I64), down = divided(place, columns.kernel),
-              across = remainder(place, down, columns.kernel);
-    const Arg row = plus(times(down, rows.dilation), first_rows_),
-              column = plus(times(across, columns.dilation), first_columns_);
+    const Arg place = f_.cast(places, DType::I64), down = divided(place, columns.kernel), across = remainder(place, down, columns.kernel);
+    const Arg row = plus(times(down, rows.dilation), first_rows_), column = plus(times(across, columns.dilation), first_columns_);
     return plus(times(row, columns.size), column);
   }
 
@@ -124,14 +115,11 @@ class PoolIndices {
   // Of each window.
   Arg first_places(size_t d) {
     const Window& window = windows_[d];
-    Arg number = f_("aten::arange.start_step", {int64_t{0}, window.windows, int64_t{1}},
-                    {{"dtype", DType::I64}, {"device", f_.operand("indices").device}});
+    Arg number = f_("aten::arange.start_step", {int64_t{0}, window.windows, int64_t{1}}, {{"dtype", DType::I64}, {"device", f_.operand("indices").device}});
     if (d == 0) number = f_("aten::view", {number, ArgList{window.windows, int64_t{1}}});
     return minus(times(number, window.stride), window.padding);
   }
-  Arg divided(const Arg& number, int64_t by) {
-    return by == 1 ? number : f_("aten::div.Tensor_mode", {number, by}, {{"rounding_mode", std::string("floor")}});
-  }
+  Arg divided(const Arg& number, int64_t by) { return by == 1 ? number : f_("aten::div.Tensor_mode", {number, by}, {{"rounding_mode", std::string("floor")}}); }
   Arg remainder(const Arg& number, const Arg& quotient, int64_t by) { return minus(number, times(quotient, by)); }
   Arg times(const Arg& a, const Arg& b) { return f_("aten::mul.Tensor", {a, b}); }
   Arg plus(const Arg& a, const Arg& b) { return f_("aten::add.Tensor", {a, b}); }
@@ -148,9 +136,9 @@ Replacement pool_backward(Fragment& f) {
   if (!windows || (*windows)[0].kernel * (*windows)[1].kernel > most_places) return std::nullopt;
   PoolIndices indices(f, *windows);
   const Arg again = indices.expanded(indices.compressed(f["indices"]));
-  return std::vector{f("aten::max_pool2d_with_indices_backward", {f["grad_output"], f["self"], f["kernel_size"],
-                                                                  f["stride"].is_none() ? Arg(ArgList()) : f["stride"],
-                                                                  f["padding"], f["dilation"], f["ceil_mode"], again})};
+  return std::vector{
+      f("aten::max_pool2d_with_indices_backward", {f["grad_output"], f["self"], f["kernel_size"], f["stride"].is_none() ? Arg(ArgList()) : f["stride"],
+                                                   f["padding"], f["dilation"], f["ceil_mode"], again})};
 }
 
 // The mask is drawn once. The product with it, in the compute type, is cheaper to make again than to keep.
@@ -171,8 +159,7 @@ Replacement dropout(Fragment& f) {
 // Of a ReLU, where the operand was above 0: a byte in place of the operand. Other thresholds are compared in another type than `le` does.
 Replacement threshold_backward(Fragment& f) {
   const CallValueInfo self = f.operand("self"), result = f.result(0);
-  if (!is_floating(self.dtype) || f.dtype(f["grad_output"]) != self.dtype || result.strides != self.strides ||
-      f.arguments().real(f["threshold"]) != 0)
+  if (!is_floating(self.dtype) || f.dtype(f["grad_output"]) != self.dtype || result.strides != self.strides || f.arguments().real(f["threshold"]) != 0)
     return std::nullopt;
   const Arg is_below = f("aten::le.Scalar", {f["self"], int64_t{0}});
   const Arg zero = f.number(int64_t{0}, self.dtype, f["self"]);

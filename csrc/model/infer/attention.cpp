@@ -56,23 +56,21 @@ InferredResults infer_cudnn(InferContext& c) {
   const CallValueInfo &query = c.tensor("query"), &key = c.tensor("key"), &value = c.tensor("value");
   const Exprs& sizes = query.sizes;
   const Exprs output{sizes[0], sizes[1], sizes[2], value.sizes[3]};
-  return std::vector{
-      new_tensor(query.dtype, query.device, output, strides_in_order_of(output, {{query.strides}}, c.sizes)),
-      contiguous(DType::F32, query.device, {sizes[0], sizes[1], sizes[2], 1}),
-      absent(),
-      absent(),
-      size_value(sizes[2]),
-      size_value(key.sizes[2]),
-      contiguous(DType::I64, query.device, {}),
-      contiguous(DType::I64, query.device, {}),
-      absent()};
+  return std::vector{new_tensor(query.dtype, query.device, output, strides_in_order_of(output, {{query.strides}}, c.sizes)),
+                     contiguous(DType::F32, query.device, {sizes[0], sizes[1], sizes[2], 1}),
+                     absent(),
+                     absent(),
+                     size_value(sizes[2]),
+                     size_value(key.sizes[2]),
+                     contiguous(DType::I64, query.device, {}),
+                     contiguous(DType::I64, query.device, {}),
+                     absent()};
 }
 
 InferredResults infer_gradients(InferContext& c) {
   require_attention(c);
   std::vector<CallValueInfo> results;
-  for (const char* name : {"query", "key", "value"})
-    results.push_back(empty_like(c.tensor(name), MemoryFormat::Preserve, c.sizes));
+  for (const char* name : {"query", "key", "value"}) results.push_back(empty_like(c.tensor(name), MemoryFormat::Preserve, c.sizes));
   return results;
 }
 
@@ -98,11 +96,9 @@ InferredResults infer_efficient(InferContext& c) {
   const Exprs& sizes = query.sizes;
   const Arg* dropout = c.find("dropout_p");
   // Sums are padded to whole warps. The state is a number of the CPU where it was drawn from the generator.
-  const sym::Expr padded =
-      c.boolean("compute_log_sumexp") ? c.simplify(sym::ceil_div(sizes[2], 32) * 32) : sym::Expr(0);
+  const sym::Expr padded = c.boolean("compute_log_sumexp") ? c.simplify(sym::ceil_div(sizes[2], 32) * 32) : sym::Expr(0);
   const Device state = dropout != nullptr && c.real(*dropout) > 0 ? Device{} : query.device;
-  return std::vector{by_length(query, {sizes[0], sizes[1], sizes[2], value.sizes[3]}),
-                     contiguous(DType::F32, query.device, {sizes[0], sizes[1], padded}),
+  return std::vector{by_length(query, {sizes[0], sizes[1], sizes[2], value.sizes[3]}), contiguous(DType::F32, query.device, {sizes[0], sizes[1], padded}),
                      contiguous(DType::I64, state, {}), contiguous(DType::I64, state, {})};
 }
 
@@ -115,10 +111,7 @@ void add_attention_rules(RuleTable& table) {
   add_rules(table, {"aten::_scaled_dot_product_efficient_attention"}, infer_efficient);
   add_rules(table, {"aten::_scaled_dot_product_efficient_attention_backward"}, infer_efficient_backward);
   add_rules(table, {"aten::_scaled_dot_product_cudnn_attention"}, infer_cudnn);
-  add_rules(
-      table,
-      {"aten::_scaled_dot_product_flash_attention_backward", "aten::_scaled_dot_product_cudnn_attention_backward"},
-      infer_gradients);
+  add_rules(table, {"aten::_scaled_dot_product_flash_attention_backward", "aten::_scaled_dot_product_cudnn_attention_backward"}, infer_gradients);
 }
 
 }  // namespace cxxinductor::model

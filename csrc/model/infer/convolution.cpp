@@ -10,8 +10,7 @@ namespace {
 
 // One number for all dimensions, or one each.
 sym::Expr at(const InferContext& c, const Exprs& values, size_t d) {
-  if (values.size() != 1 && d >= values.size())
-    c.reject("expected a number for dimension {}, found {}", d, to_string(values));
+  if (values.size() != 1 && d >= values.size()) c.reject("expected a number for dimension {}, found {}", d, to_string(values));
   return values.size() == 1 ? values.front() : values[d];
 }
 
@@ -21,10 +20,8 @@ Exprs output_sizes(const InferContext& c, const CallValueInfo& input, const Call
   const bool transposed = c.boolean("transposed");
   const sym::Expr groups = c.expr("groups");
   const size_t rank = input.sizes.size();
-  if (rank < 3 || weight.sizes.size() != rank)
-    c.reject("expected input and weight of at least 3 dimensions, found {} and {}", rank, weight.sizes.size());
-  if (input.dtype != weight.dtype)
-    c.reject("expected a weight of {}, found {}", to_string(input.dtype), to_string(weight.dtype));
+  if (rank < 3 || weight.sizes.size() != rank) c.reject("expected input and weight of at least 3 dimensions, found {} and {}", rank, weight.sizes.size());
+  if (input.dtype != weight.dtype) c.reject("expected a weight of {}, found {}", to_string(input.dtype), to_string(weight.dtype));
   c.require_equal(transposed ? weight.sizes[0] : weight.sizes[1] * groups, input.sizes[1], "channels");
   Exprs sizes{input.sizes[0], transposed ? weight.sizes[1] * groups : weight.sizes[0]};
   for (size_t d = 0; d + 2 < rank; ++d) {
@@ -34,8 +31,7 @@ Exprs output_sizes(const InferContext& c, const CallValueInfo& input, const Call
       c.reject("expected strides and dilations of at least 1, found {} and {}", to_string(stride), to_string(dilation));
     const sym::Expr size = transposed ? (input.sizes[d + 2] - 1) * step - padded + reach + at(c, output_padding, d) + 1
                                       : sym::floor_div(input.sizes[d + 2] + padded - reach - 1, step) + 1;
-    if (c.sizes.is_less(size, 0))
-      c.reject("expected an input of at least the kernel's size, found {}", to_string(input.sizes));
+    if (c.sizes.is_less(size, 0)) c.reject("expected an input of at least the kernel's size, found {}", to_string(input.sizes));
     sizes.push_back(c.simplify(size));
   }
   return sizes;
@@ -59,8 +55,8 @@ bool takes_library(const InferContext& c, const CallValueInfo& input, const Call
     if (at_least(c.expr("groups"), 2) && c.is(c.expr("groups"), input.sizes[1])) return false;
   }
   const size_t last = weight.sizes.size() - 1;
-  return at_least(c.expr("groups"), 2) || (at_least(weight.sizes[last], 4) && at_least(weight.sizes[last - 1], 4)) ||
-         at_least(input.sizes[0], 2) || at_least(sym::product(input.sizes), 20481);
+  return at_least(c.expr("groups"), 2) || (at_least(weight.sizes[last], 4) && at_least(weight.sizes[last - 1], 4)) || at_least(input.sizes[0], 2) ||
+         at_least(sym::product(input.sizes), 20481);
 }
 
 MemoryFormat format_of(const InferContext& c, const CallValueInfo& given_input, const CallValueInfo& given_weight) {
@@ -95,8 +91,7 @@ InferredResults infer_convolution_backward(InferContext& c) {
   const std::vector<bool> mask = c.booleans("output_mask");
   if (mask.size() != 3) c.reject("expected 3 flags in 'output_mask', found {}", mask.size());
   const MemoryFormat format = format_of(c, input, weight);
-  return std::vector{mask[0] ? made_in(input, input.sizes, format) : absent(),
-                     mask[1] ? made_in(weight, weight.sizes, format) : absent(),
+  return std::vector{mask[0] ? made_in(input, input.sizes, format) : absent(), mask[1] ? made_in(weight, weight.sizes, format) : absent(),
                      mask[2] ? contiguous_like(grad, {grad.sizes[1]}) : absent()};
 }
 

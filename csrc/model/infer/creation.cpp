@@ -22,9 +22,7 @@ Rule of_size(std::optional<DType> default_dtype) {
   };
 }
 
-InferredResults infer_scalar_tensor(InferContext& c) {
-  return one(contiguous(c.dtype("dtype").value_or(default_float), c.device({}), {}));
-}
+InferredResults infer_scalar_tensor(InferContext& c) { return one(contiguous(c.dtype("dtype").value_or(default_float), c.device({}), {})); }
 
 InferredResults infer_empty_strided(InferContext& c) {
   return one(new_tensor(c.dtype("dtype").value_or(default_float), c.device({}), c.exprs("size"), c.exprs("stride")));
@@ -57,8 +55,7 @@ InferredResults infer_new(InferContext& c) {
 
 InferredResults infer_new_strided(InferContext& c) {
   const CallValueInfo& self = c.tensor("self");
-  return one(
-      new_tensor(c.dtype("dtype").value_or(self.dtype), c.device(self.device), c.exprs("size"), c.exprs("stride")));
+  return one(new_tensor(c.dtype("dtype").value_or(self.dtype), c.device(self.device), c.exprs("size"), c.exprs("stride")));
 }
 
 InferredResults infer_arange(InferContext& c) {
@@ -72,8 +69,7 @@ InferredResults infer_arange(InferContext& c) {
   }
   const DType dtype = c.dtype("dtype").value_or(is_integer ? DType::I64 : default_float);
   if (is_integer) {
-    const sym::Expr start = c.has("start") ? c.expr("start") : sym::Expr(0),
-                    step = c.has("step") ? c.expr("step") : sym::Expr(1);
+    const sym::Expr start = c.has("start") ? c.expr("start") : sym::Expr(0), step = c.has("step") ? c.expr("step") : sym::Expr(1);
     if (c.is(step, 0)) c.reject("expected a step that is not 0");
     return one(contiguous(dtype, c.device({}), {c.simplify(sym::ceil_div(c.expr("end") - start, step))}));
   }
@@ -83,19 +79,15 @@ InferredResults infer_arange(InferContext& c) {
     return dtype == DType::I64 ? std::trunc(given) : given;
   };
   const double length = std::ceil((number("end", 0) - number("start", 0)) / number("step", 1));
-  if (!(length >= 0) || length > 0x1p62)
-    c.reject("expected bounds in the direction of the step, found {} elements", length);
+  if (!(length >= 0) || length > 0x1p62) c.reject("expected bounds in the direction of the step, found {} elements", length);
   return one(contiguous(dtype, c.device({}), {static_cast<int64_t>(length)}));
 }
 
-InferredResults infer_linspace(InferContext& c) {
-  return one(contiguous(c.dtype("dtype").value_or(default_float), c.device({}), {c.expr("steps")}));
-}
+InferredResults infer_linspace(InferContext& c) { return one(contiguous(c.dtype("dtype").value_or(default_float), c.device({}), {c.expr("steps")})); }
 
 InferredResults infer_eye(InferContext& c) {
   const sym::Expr rows = c.expr("n");
-  return one(
-      contiguous(c.dtype("dtype").value_or(default_float), c.device({}), {rows, c.has("m") ? c.expr("m") : rows}));
+  return one(contiguous(c.dtype("dtype").value_or(default_float), c.device({}), {rows, c.has("m") ? c.expr("m") : rows}));
 }
 
 // prims: dtypes are given.
@@ -105,9 +97,7 @@ InferredResults infer_convert(InferContext& c) {
   return one(empty_like(like, MemoryFormat::Preserve, c.sizes));
 }
 
-InferredResults infer_iota(InferContext& c) {
-  return one(contiguous(c.dtype("dtype").value_or(DType::I64), c.device({}), {c.expr("length")}));
-}
+InferredResults infer_iota(InferContext& c) { return one(contiguous(c.dtype("dtype").value_or(DType::I64), c.device({}), {c.expr("length")})); }
 
 // Elements of a matrix on and below its diagonal number `offset`: of each row r, r + 1 + offset, but at most all.
 int64_t elements_below(int64_t rows, int64_t columns, int64_t offset) {
@@ -118,8 +108,7 @@ int64_t elements_below(int64_t rows, int64_t columns, int64_t offset) {
 Rule triangle_indices(bool lower) {
   return [lower](InferContext& c) -> InferredResults {
     const int64_t rows = c.integer("row"), columns = c.integer("col"), offset = c.integer("offset");
-    const int64_t count =
-        lower ? elements_below(rows, columns, offset) : rows * columns - elements_below(rows, columns, offset - 1);
+    const int64_t count = lower ? elements_below(rows, columns, offset) : rows * columns - elements_below(rows, columns, offset - 1);
     return one(contiguous(c.dtype("dtype").value_or(DType::I64), c.device({}), {2, count}));
   };
 }
@@ -128,24 +117,20 @@ Rule triangle_indices(bool lower) {
 
 void add_creation_rules(RuleTable& table) {
   add_rules(table,
-            {"aten::empty.memory_format", "aten::zeros", "aten::ones", "aten::rand", "aten::rand.generator",
-             "aten::randn", "aten::randn.generator", "aten::normal.float_float", "aten::_efficientzerotensor"},
+            {"aten::empty.memory_format", "aten::zeros", "aten::ones", "aten::rand", "aten::rand.generator", "aten::randn", "aten::randn.generator",
+             "aten::normal.float_float", "aten::_efficientzerotensor"},
             of_size(default_float));
   add_rules(table, {"aten::full"}, of_size(std::nullopt));
-  add_rules(table,
-            {"aten::randint", "aten::randint.low", "aten::randint.generator", "aten::randint.low_generator",
-             "aten::randperm"},
+  add_rules(table, {"aten::randint", "aten::randint.low", "aten::randint.generator", "aten::randint.low_generator", "aten::randperm"},
             [](InferContext& c) -> InferredResults {
-              return one(contiguous(c.dtype("dtype").value_or(DType::I64), c.device({}),
-                                    c.exprs(c.has("size") ? "size" : "n")));
+              return one(contiguous(c.dtype("dtype").value_or(DType::I64), c.device({}), c.exprs(c.has("size") ? "size" : "n")));
             });
   add_rules(table, {"aten::scalar_tensor"}, infer_scalar_tensor);
   add_rules(table, {"aten::empty_strided"}, infer_empty_strided);
   add_rules(table, {"aten::empty_permuted"}, infer_empty_permuted);
   add_rules(table,
-            {"aten::empty_like", "aten::zeros_like", "aten::ones_like", "aten::full_like", "aten::rand_like",
-             "aten::randn_like", "aten::randint_like", "aten::randint_like.low_dtype", "aten::randint_like.Tensor",
-             "aten::clone", "aten::_to_copy"},
+            {"aten::empty_like", "aten::zeros_like", "aten::ones_like", "aten::full_like", "aten::rand_like", "aten::randn_like", "aten::randint_like",
+             "aten::randint_like.low_dtype", "aten::randint_like.Tensor", "aten::clone", "aten::_to_copy"},
             infer_like);
   add_rules(table, {"aten::new_empty", "aten::new_zeros", "aten::new_ones", "aten::new_full"}, infer_new);
   add_rules(table, {"aten::new_empty_strided"}, infer_new_strided);

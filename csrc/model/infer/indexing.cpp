@@ -13,8 +13,7 @@ InferredResults one(CallValueInfo info) { return std::vector{std::move(info)}; }
 // Of an argument whose elements are positions.
 const CallValueInfo& index_of(const InferContext& c, const char* name) {
   const CallValueInfo& index = c.tensor(name);
-  if (index.dtype != DType::I64 && index.dtype != DType::I32)
-    c.reject("expected '{}' of i64 or i32, found {}", name, to_string(index.dtype));
+  if (index.dtype != DType::I64 && index.dtype != DType::I32) c.reject("expected '{}' of i64 or i32, found {}", name, to_string(index.dtype));
   return index;
 }
 
@@ -25,8 +24,7 @@ bool is_mask(const CallValueInfo& index) { return index.dtype == DType::Bool || 
 InferredResults infer_index(InferContext& c) {
   const CallValueInfo& self = c.tensor("self");
   std::vector<const CallValueInfo*> indices = c.tensors("indices");
-  if (indices.size() > self.sizes.size())
-    c.reject("expected at most {} indices, found {}", self.sizes.size(), indices.size());
+  if (indices.size() > self.sizes.size()) c.reject("expected at most {} indices, found {}", self.sizes.size(), indices.size());
   Exprs block;
   std::vector<size_t> indexed, others;
   for (size_t d = 0; d < self.sizes.size(); ++d) {
@@ -55,8 +53,7 @@ InferredResults infer_index(InferContext& c) {
     CallValueInfo index = contiguous_like(*indices[d], block);
     for (size_t b = 0; b < block.size(); ++b) {
       const size_t rank = indices[d]->sizes.size();
-      const bool is_repeated =
-          b + rank < block.size() || (c.is(indices[d]->sizes[b + rank - block.size()], 1) && !c.is(block[b], 1));
+      const bool is_repeated = b + rank < block.size() || (c.is(indices[d]->sizes[b + rank - block.size()], 1) && !c.is(block[b], 1));
       index.strides[b] = is_repeated ? sym::Expr(0) : indices[d]->strides[b + rank - block.size()];
     }
     index.sizes.insert(index.sizes.begin(), before, sym::Expr(1));
@@ -67,8 +64,7 @@ InferredResults infer_index(InferContext& c) {
   }
   std::vector<const CallValueInfo*> pointers;
   for (const CallValueInfo& operand : operands) pointers.push_back(&operand);
-  return one(
-      new_tensor(self.dtype, self.device, source.sizes, pointwise_strides(source.sizes, pointers, false, c.sizes)));
+  return one(new_tensor(self.dtype, self.device, source.sizes, pointwise_strides(source.sizes, pointers, false, c.sizes)));
 }
 
 InferredResults infer_index_select(InferContext& c) {
@@ -88,9 +84,7 @@ InferredResults infer_gather(InferContext& c) {
   return one(contiguous_like(self, index.sizes));
 }
 
-InferredResults infer_take(InferContext& c) {
-  return one(contiguous_like(c.tensor("self"), index_of(c, "index").sizes));
-}
+InferredResults infer_take(InferContext& c) { return one(contiguous_like(c.tensor("self"), index_of(c, "index").sizes)); }
 
 // self with elements of `src` at the positions that `index` gives along a dimension.
 InferredResults infer_scatter(InferContext& c) {
@@ -99,18 +93,15 @@ InferredResults infer_scatter(InferContext& c) {
   if (c.is_empty(index.sizes)) return one(contiguous_like(self, self.sizes));
   const auto require_covered = [&](const CallValueInfo& by, const char* what, bool along_dim) {
     if (std::max<size_t>(by.sizes.size(), 1) != std::max<size_t>(index.sizes.size(), 1))
-      c.reject("expected an index of as many dimensions as '{}', {}, found {}", what, by.sizes.size(),
-               index.sizes.size());
+      c.reject("expected an index of as many dimensions as '{}', {}, found {}", what, by.sizes.size(), index.sizes.size());
     for (size_t d = 0; d < std::min(by.sizes.size(), index.sizes.size()); ++d)
       if ((along_dim || d != dim) && c.sizes.is_less(by.sizes[d], index.sizes[d]))
-        c.reject("expected an index within the sizes {} of '{}', found {}", to_string(by.sizes), what,
-                 to_string(index.sizes));
+        c.reject("expected an index within the sizes {} of '{}', found {}", to_string(by.sizes), what, to_string(index.sizes));
   };
   require_covered(self, "self", false);
   if (const CallValueInfo* source = c.optional_tensor("src")) {
     require_covered(*source, "src", true);
-    if (source->dtype != self.dtype)
-      c.reject("expected 'src' of {}, found {}", to_string(self.dtype), to_string(source->dtype));
+    if (source->dtype != self.dtype) c.reject("expected 'src' of {}, found {}", to_string(self.dtype), to_string(source->dtype));
   }
   return one(contiguous_like(self, self.sizes));
 }
@@ -120,8 +111,7 @@ InferredResults infer_index_add(InferContext& c) {
   const CallValueInfo &self = c.tensor("self"), &index = index_of(c, "index"), &source = c.tensor("source");
   const auto dim = static_cast<size_t>(c.dim("dim", self.sizes.size()));
   if (index.sizes.size() > 1) c.reject("expected an index of at most 1 dimension, found {}", index.sizes.size());
-  if (source.dtype != self.dtype)
-    c.reject("expected 'source' of {}, found {}", to_string(self.dtype), to_string(source.dtype));
+  if (source.dtype != self.dtype) c.reject("expected 'source' of {}, found {}", to_string(self.dtype), to_string(source.dtype));
   Exprs sizes = self.sizes;
   if (!sizes.empty()) sizes[dim] = index.sizes.empty() ? sym::Expr(1) : index.sizes[0];
   if (source.sizes.size() == sizes.size())
@@ -159,16 +149,14 @@ InferredResults embedding_bag(const InferContext& c, bool forward_only) {
   const auto of_indices = [&](Exprs sizes) { return contiguous(*promoted, weight.device, std::move(sizes)); };
   const CallValueInfo maxima = of_indices({bags, weight.sizes[1]});
   if (eager(weight.device).embedding_bag_always_saves)
-    return std::vector{result, of_indices(indices.sizes), of_indices(offsets.sizes),
-                       mode == max_mode ? maxima : of_indices({0})};
+    return std::vector{result, of_indices(indices.sizes), of_indices(offsets.sizes), mode == max_mode ? maxima : of_indices({0})};
   // Sums of dense rows know the bags by the offsets alone.
   const CallValueInfo* scale = c.optional_tensor("per_sample_weights");
   const bool has_kernel = weight.dtype == DType::F32 || weight.dtype == DType::F16 || weight.dtype == DType::BF16;
-  const bool is_fast = mode == sum_mode && has_kernel && c.is(weight.strides[1], 1) && c.integer("padding_idx") < 0 &&
-                       (scale == nullptr || c.is(scale->strides[0], 1));
+  const bool is_fast =
+      mode == sum_mode && has_kernel && c.is(weight.strides[1], 1) && c.integer("padding_idx") < 0 && (scale == nullptr || c.is(scale->strides[0], 1));
   const CallValueInfo by_bag = of_indices({forward_only && mode == sum_mode ? given : bags});
-  return std::vector{result, of_indices(is_fast ? Exprs{0} : indices.sizes), by_bag,
-                     mode == max_mode ? maxima : by_bag};
+  return std::vector{result, of_indices(is_fast ? Exprs{0} : indices.sizes), by_bag, mode == max_mode ? maxima : by_bag};
 }
 
 // The gradient of a view: zeros of its base's sizes, written in part.
@@ -180,8 +168,7 @@ Rule of_sizes(const char* like, const char* sizes) {
 InferredResults infer_copy_of_memory(InferContext& c) {
   const CallValueInfo& self = c.tensor("self");
   for (size_t d = 0; d < self.sizes.size(); ++d)
-    if (c.is(self.strides[d], 0) && c.sizes.is_less(1, self.sizes[d]))
-      return one(empty_like(self, MemoryFormat::Preserve, c.sizes));
+    if (c.is(self.strides[d], 0) && c.sizes.is_less(1, self.sizes[d])) return one(empty_like(self, MemoryFormat::Preserve, c.sizes));
   CallValueInfo info = new_tensor(self.dtype, self.device, self.sizes, self.strides);
   info.storage_offset = self.storage_offset;
   return one(std::move(info));
@@ -217,27 +204,21 @@ void add_indexing_rules(RuleTable& table) {
     const CallValueInfo& grad = c.tensor("grad");
     return one(contiguous_like(grad, {c.expr("num_weights"), grad.sizes.back()}));
   });
-  add_rules(table, {"aten::_embedding_bag_per_sample_weights_backward"}, [](InferContext& c) -> InferredResults {
-    return one(contiguous_like(c.tensor("grad"), c.tensor("indices").sizes));
-  });
+  add_rules(table, {"aten::_embedding_bag_per_sample_weights_backward"},
+            [](InferContext& c) -> InferredResults { return one(contiguous_like(c.tensor("grad"), c.tensor("indices").sizes)); });
   add_rules(table,
-            {"aten::scatter.src", "aten::scatter.value", "aten::scatter.reduce", "aten::scatter.value_reduce",
-             "aten::scatter_add", "aten::scatter_reduce.two"},
+            {"aten::scatter.src", "aten::scatter.value", "aten::scatter.reduce", "aten::scatter.value_reduce", "aten::scatter_add", "aten::scatter_reduce.two"},
             infer_scatter);
   add_rules(table, {"aten::index_add", "aten::index_copy", "aten::index_reduce"}, infer_index_add);
   add_rules(table,
-            {"aten::index_put", "aten::_unsafe_index_put", "aten::index_fill.int_Scalar", "aten::index_fill.int_Tensor",
-             "aten::put", "aten::_unsafe_masked_index_put_accumulate"},
+            {"aten::index_put", "aten::_unsafe_index_put", "aten::index_fill.int_Scalar", "aten::index_fill.int_Tensor", "aten::put",
+             "aten::_unsafe_masked_index_put_accumulate"},
             formatted_as("self"));
-  add_rules(table,
-            {"aten::select_scatter", "aten::slice_scatter", "aten::diagonal_scatter", "aten::as_strided_scatter",
-             "aten::copy"},
-            infer_copy_of_memory);
+  add_rules(table, {"aten::select_scatter", "aten::slice_scatter", "aten::diagonal_scatter", "aten::as_strided_scatter", "aten::copy"}, infer_copy_of_memory);
   add_rules(table, {"aten::masked_scatter_backward"}, of_sizes("grad_output", "sizes"));
   add_rules(table, {"aten::nonzero_static"}, infer_nonzero_static);
   add_rules(table, {"aten::masked_scatter"}, infer_masked_scatter);
-  add_rules(table, {"aten::select_backward", "aten::slice_backward", "aten::diagonal_backward"},
-            of_sizes("grad_output", "input_sizes"));
+  add_rules(table, {"aten::select_backward", "aten::slice_backward", "aten::diagonal_backward"}, of_sizes("grad_output", "input_sizes"));
   add_rules(table, {"aten::index_select_backward"}, of_sizes("grad", "self_sizes"));
   add_rules(table, {"aten::unfold_backward"}, of_sizes("grad_in", "input_sizes"));
   add_rules(table, {"aten::bucketize.Tensor", "aten::searchsorted.Tensor"}, infer_search);

@@ -13,15 +13,14 @@ namespace {
 bool is_in_place(std::string_view callee, const Schema& schema) {
   if (!callee.ends_with('_') || callee.ends_with("__") || schema.arguments.empty()) return false;
   const SchemaArgument& self = schema.arguments.front();
-  return schema.returns.size() == 1 && schema.returns.front().alias == self.alias && self.written && self.is_tensor &&
-         !self.is_list && !changes_metadata(callee);
+  return schema.returns.size() == 1 && schema.returns.front().alias == self.alias && self.written && self.is_tensor && !self.is_list &&
+         !changes_metadata(callee);
 }
 
 void check_sizes(const InferContext& context, const std::vector<CallValueInfo>& results) {
   for (const CallValueInfo& result : results)
     for (sym::Expr size : result.sizes)
-      if (context.sizes.is_less(size, 0))
-        context.reject("expected sizes of at least 0, found {}", to_string(result.sizes));
+      if (context.sizes.is_less(size, 0)) context.reject("expected sizes of at least 0, found {}", to_string(result.sizes));
 }
 
 }  // namespace
@@ -35,8 +34,7 @@ std::optional<OpRule> OpRule::find(std::string_view callee, std::string_view ove
   const std::string name = full_name(named);
   const auto with_other = [&](Form form, std::string_view other_callee, std::string_view other_overload) {
     OpRule rule(std::move(*schema), form);
-    if (auto other = find(other_callee, other_overload, schemas))
-      rule.other_ = std::make_shared<const OpRule>(std::move(*other));
+    if (auto other = find(other_callee, other_overload, schemas)) rule.other_ = std::make_shared<const OpRule>(std::move(*other));
     return rule;
   };
   if (const auto row = rule_table().find(name); row != rule_table().end()) {
@@ -101,12 +99,9 @@ InferredResults OpRule::infer_in_place(const CallGraph& graph, const Call& call,
   const auto computed = other_ ? other_->infer(graph, call, sizes) : std::nullopt;
   if (computed && computed->size() == 1) {
     const CallValueInfo& result = computed->front();
-    if (result.sizes.size() != self.sizes.size())
-      context.reject("expected a result of sizes {}, found {}", to_string(self.sizes), to_string(result.sizes));
-    for (size_t d = 0; d < self.sizes.size(); ++d)
-      context.require_equal(self.sizes[d], result.sizes[d], "size of the result");
-    if (!can_cast(result.dtype, self.dtype))
-      context.reject("expected a result that {} holds, found {}", to_string(self.dtype), to_string(result.dtype));
+    if (result.sizes.size() != self.sizes.size()) context.reject("expected a result of sizes {}, found {}", to_string(self.sizes), to_string(result.sizes));
+    for (size_t d = 0; d < self.sizes.size(); ++d) context.require_equal(self.sizes[d], result.sizes[d], "size of the result");
+    if (!can_cast(result.dtype, self.dtype)) context.reject("expected a result that {} holds, found {}", to_string(self.dtype), to_string(result.dtype));
   }
   CallValueInfo info = self;
   info.name.clear();

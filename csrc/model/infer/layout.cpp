@@ -62,8 +62,7 @@ bool has_channels_last_strides(const CallValueInfo& info, SizeQuestions& questio
 }
 
 // 1: the dimension `a` is outside of `b`; -1: inside; 0: not decided.
-int compare_dimensions(const Exprs& sizes, std::span<const Exprs> operands, size_t a, size_t b,
-                       SizeQuestions& questions) {
+int compare_dimensions(const Exprs& sizes, std::span<const Exprs> operands, size_t a, size_t b, SizeQuestions& questions) {
   for (const Exprs& strides : operands) {
     const sym::Expr x = strides[a], y = strides[b];
     if (questions.are_equal(x, 0) || questions.are_equal(y, 0)) continue;
@@ -95,9 +94,7 @@ CallValueInfo contiguous(DType dtype, Device device, Exprs sizes) {
   return new_tensor(dtype, device, std::move(sizes), std::move(strides));
 }
 
-CallValueInfo contiguous_like(const CallValueInfo& like, Exprs sizes) {
-  return contiguous(like.dtype, like.device, std::move(sizes));
-}
+CallValueInfo contiguous_like(const CallValueInfo& like, Exprs sizes) { return contiguous(like.dtype, like.device, std::move(sizes)); }
 
 CallValueInfo absent() {
   CallValueInfo info;
@@ -127,8 +124,7 @@ CallValueInfo empty_like(const CallValueInfo& like, MemoryFormat format, SizeQue
 }
 
 bool is_contiguous(const CallValueInfo& info, SizeQuestions& questions) {
-  return is_dense_in(std::views::iota(size_t{0}, info.sizes.size()) | std::views::reverse, info, questions) ||
-         is_empty(info.sizes, questions);
+  return is_dense_in(std::views::iota(size_t{0}, info.sizes.size()) | std::views::reverse, info, questions) || is_empty(info.sizes, questions);
 }
 
 bool is_channels_last_contiguous(const CallValueInfo& info, SizeQuestions& questions) {
@@ -143,8 +139,7 @@ bool is_dense(const CallValueInfo& info, SizeQuestions& questions) {
   for (size_t d = 0; d < info.sizes.size(); ++d)
     if (!questions.are_equal(info.sizes[d], 1)) left.push_back(d);
   for (sym::Expr expected = 1; !left.empty();) {
-    const auto next = std::find_if(left.begin(), left.end(),
-                                   [&](size_t d) { return questions.are_equal(info.strides[d], expected); });
+    const auto next = std::find_if(left.begin(), left.end(), [&](size_t d) { return questions.are_equal(info.strides[d], expected); });
     if (next == left.end()) return false;
     expected = expected * info.sizes[*next];
     left.erase(next);
@@ -163,8 +158,7 @@ Exprs strides_in_order_of(const Exprs& sizes, std::span<const Exprs> operands, S
   for (size_t end = 1; end < order.size(); ++end) {
     size_t at = end;
     for (size_t before = end; before-- > 0;) {
-      const int compared = compare_dimensions(sizes, operands, static_cast<size_t>(order[before]),
-                                              static_cast<size_t>(order[at]), questions);
+      const int compared = compare_dimensions(sizes, operands, static_cast<size_t>(order[before]), static_cast<size_t>(order[at]), questions);
       if (compared < 0) break;
       if (compared == 0) continue;
       std::swap(order[before], order[at]);
@@ -174,22 +168,16 @@ Exprs strides_in_order_of(const Exprs& sizes, std::span<const Exprs> operands, S
   return strides_in(order, sizes);
 }
 
-Exprs pointwise_strides(const Exprs& sizes, std::span<const CallValueInfo* const> operands, bool has_numbers,
-                        SizeQuestions& questions) {
+Exprs pointwise_strides(const Exprs& sizes, std::span<const CallValueInfo* const> operands, bool has_numbers, SizeQuestions& questions) {
   const auto have_equal = [&](const Exprs& a, const Exprs& b) {
-    return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(),
-                                              [&](sym::Expr x, sym::Expr y) { return questions.are_equal(x, y); });
+    return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [&](sym::Expr x, sym::Expr y) { return questions.are_equal(x, y); });
   };
-  const auto all = [&](const auto& holds) {
-    return std::all_of(operands.begin(), operands.end(), [&](const CallValueInfo* x) { return holds(*x); });
-  };
+  const auto all = [&](const auto& holds) { return std::all_of(operands.begin(), operands.end(), [&](const CallValueInfo* x) { return holds(*x); }); };
   if ((!has_numbers || sizes.empty()) && all([&](const CallValueInfo& x) { return have_equal(x.sizes, sizes); })) {
     if (all([&](const CallValueInfo& x) { return is_contiguous(x, questions); })) return row_major_strides(sizes);
-    if (sizes.size() == 4 && all([&](const CallValueInfo& x) { return is_channels_last_contiguous(x, questions); }))
-      return channels_last_strides(sizes);
+    if (sizes.size() == 4 && all([&](const CallValueInfo& x) { return is_channels_last_contiguous(x, questions); })) return channels_last_strides(sizes);
     const Exprs& strides = operands.front()->strides;
-    if (all([&](const CallValueInfo& x) { return have_equal(x.strides, strides) && is_dense(x, questions); }))
-      return strides;
+    if (all([&](const CallValueInfo& x) { return have_equal(x.strides, strides) && is_dense(x, questions); })) return strides;
   }
   std::vector<Exprs> steps;
   for (const CallValueInfo* x : operands) {

@@ -35,7 +35,6 @@ MemoryFormat suggested_format(const CallValueInfo& info, SizeQuestions& question
 Exprs strides_in_order_of(const Exprs& sizes, std::span<const Exprs> operands, SizeQuestions& questions);
 
 // What TensorIterator allocates for a result of broadcast operands. has_numbers: some operands are numbers.
-Exprs pointwise_strides(const Exprs& sizes, std::span<const CallValueInfo* const> operands, bool has_numbers,
-                        SizeQuestions& questions);
+Exprs pointwise_strides(const Exprs& sizes, std::span<const CallValueInfo* const> operands, bool has_numbers, SizeQuestions& questions);
 
 }  // namespace cxxinductor::model

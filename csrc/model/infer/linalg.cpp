@@ -24,9 +24,7 @@ CallValueInfo by_columns(const CallValueInfo& like, const Exprs& sizes) {
 }
 
 // What LAPACK reports of each matrix.
-CallValueInfo status(const CallValueInfo& matrix) {
-  return contiguous(DType::I32, matrix.device, {matrix.sizes.begin(), matrix.sizes.end() - 2});
-}
+CallValueInfo status(const CallValueInfo& matrix) { return contiguous(DType::I32, matrix.device, {matrix.sizes.begin(), matrix.sizes.end() - 2}); }
 
 Rule factorization(const char* name) {
   return [name](InferContext& c) -> InferredResults {
@@ -69,9 +67,8 @@ Rule by_lapack(const char* name, InferredResults (*rule)(InferContext&, const Ca
 }
 
 Rule by_columns_like(const char* name) {
-  return by_lapack(name, [](InferContext&, const CallValueInfo& matrix, const MatrixSizes&) -> InferredResults {
-    return std::vector{by_columns(matrix, matrix.sizes)};
-  });
+  return by_lapack(
+      name, [](InferContext&, const CallValueInfo& matrix, const MatrixSizes&) -> InferredResults { return std::vector{by_columns(matrix, matrix.sizes)}; });
 }
 
 InferredResults infer_det(InferContext& c, const CallValueInfo& a, const MatrixSizes& sizes) {
@@ -87,8 +84,7 @@ InferredResults infer_slogdet(InferContext& c, const CallValueInfo& a, const Mat
 
 InferredResults infer_eigh(InferContext& c, const CallValueInfo& a, const MatrixSizes& sizes) {
   require_square(c, a);
-  return std::vector{contiguous(real_of(a.dtype), a.device, with(sizes.batch, {sizes.rows})),
-                     c.boolean("compute_v") ? by_columns(a, a.sizes) : empty_of(a)};
+  return std::vector{contiguous(real_of(a.dtype), a.device, with(sizes.batch, {sizes.rows})), c.boolean("compute_v") ? by_columns(a, a.sizes) : empty_of(a)};
 }
 
 InferredResults infer_eig(InferContext& c, const CallValueInfo& a, const MatrixSizes& sizes) {
@@ -114,8 +110,7 @@ InferredResults infer_svd(InferContext& c, const CallValueInfo& a, const MatrixS
 
 InferredResults infer_lu(InferContext& c, const CallValueInfo& a, const MatrixSizes& sizes) {
   const Exprs permutation = with(sizes.batch, {sizes.rows, sizes.rows});
-  return std::vector{c.boolean("pivot") ? contiguous_like(a, permutation) : empty_of(a),
-                     contiguous_like(a, with(sizes.batch, {sizes.rows, sizes.least})),
+  return std::vector{c.boolean("pivot") ? contiguous_like(a, permutation) : empty_of(a), contiguous_like(a, with(sizes.batch, {sizes.rows, sizes.least})),
                      contiguous_like(a, with(sizes.batch, {sizes.least, sizes.columns}))};
 }
 
@@ -137,9 +132,7 @@ Exprs broadcast_right(InferContext& c, const MatrixSizes& a, const CallValueInfo
   return with(c.broadcast(a.batch, right.batch), {right.rows, right.columns});
 }
 
-CallValueInfo by_side(const CallValueInfo& like, const Exprs& sizes, bool left) {
-  return left ? by_columns(like, sizes) : contiguous_like(like, sizes);
-}
+CallValueInfo by_side(const CallValueInfo& like, const Exprs& sizes, bool left) { return left ? by_columns(like, sizes) : contiguous_like(like, sizes); }
 
 InferredResults infer_lu_solve(InferContext& c, const CallValueInfo&, const MatrixSizes& sizes) {
   const CallValueInfo& b = c.tensor("B");
@@ -150,9 +143,8 @@ InferredResults infer_lu_solve(InferContext& c, const CallValueInfo&, const Matr
 InferredResults infer_solve(InferContext& c, const CallValueInfo& a, const MatrixSizes& sizes) {
   require_square(c, a);
   const CallValueInfo& b = c.tensor("B");
-  const bool of_vectors = b.sizes.size() == 1 || (b.sizes.size() + 1 == a.sizes.size() &&
-                                                  std::equal(b.sizes.begin(), b.sizes.end(), a.sizes.begin(),
-                                                             [&](sym::Expr x, sym::Expr y) { return c.is(x, y); }));
+  const bool of_vectors = b.sizes.size() == 1 || (b.sizes.size() + 1 == a.sizes.size() && std::equal(b.sizes.begin(), b.sizes.end(), a.sizes.begin(),
+                                                                                                     [&](sym::Expr x, sym::Expr y) { return c.is(x, y); }));
   CallValueInfo right = b;
   if (of_vectors) right.sizes.emplace_back(1);
   CallValueInfo result = by_side(b, broadcast_right(c, sizes, right), c.boolean("left"));
@@ -174,8 +166,7 @@ InferredResults infer_triangular_solve(InferContext& c, const CallValueInfo& a, 
   require_square(c, a);
   const CallValueInfo& b = c.tensor("self");
   const Exprs solved = broadcast_right(c, sizes, b);
-  return std::vector{by_columns(b, solved),
-                     by_columns(a, with({solved.begin(), solved.end() - 2}, {sizes.rows, sizes.columns}))};
+  return std::vector{by_columns(b, solved), by_columns(a, with({solved.begin(), solved.end() - 2}, {sizes.rows, sizes.columns}))};
 }
 
 InferredResults infer_cholesky_solve(InferContext& c, const CallValueInfo& a, const MatrixSizes& sizes) {
@@ -226,9 +217,7 @@ void add_linalg_rules(RuleTable& table) {
   add_rules(table, {"aten::linalg_qr"}, by_lapack("A", infer_qr));
   add_rules(table, {"aten::geqrf"}, by_lapack("self", infer_geqrf));
   add_rules(table, {"aten::linalg_ldl_factor_ex"}, by_lapack("self", infer_ldl_factor));
-  add_rules(table, {"aten::linalg_ldl_solve"}, [](InferContext& c) {
-    return InferredResults(std::vector{by_columns(c.tensor("B"), c.tensor("B").sizes)});
-  });
+  add_rules(table, {"aten::linalg_ldl_solve"}, [](InferContext& c) { return InferredResults(std::vector{by_columns(c.tensor("B"), c.tensor("B").sizes)}); });
 }
 
 }  // namespace cxxinductor::model

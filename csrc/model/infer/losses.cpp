@@ -45,8 +45,7 @@ InferredResults infer_nll_loss(InferContext& c) {
   const CallValueInfo &self = c.tensor("self"), &target = c.tensor("target");
   const bool reduces = c.integer("reduction") != no_reduction || self.sizes.size() == 1;
   if (self.sizes.empty()) c.reject("expected a tensor with dimensions");
-  if (target.dtype != DType::I64 && target.dtype != DType::U8)
-    c.reject("expected a target of i64 or u8, found {}", to_string(target.dtype));
+  if (target.dtype != DType::I64 && target.dtype != DType::U8) c.reject("expected a target of i64 or u8, found {}", to_string(target.dtype));
   return std::vector{contiguous_like(self, reduces ? Exprs{} : target.sizes), contiguous_like(self, {})};
 }
 
@@ -66,15 +65,13 @@ InferredResults infer_ctc_loss(InferContext& c) {
   const sym::Expr times = logarithms.sizes[0], batch = logarithms.sizes[1];
   sym::Expr longest = 0;
   for (sym::Expr length : c.exprs("target_lengths")) longest = c.simplify(sym::max(longest, length));
-  return std::vector{contiguous_like(logarithms, {batch}),
-                     contiguous_like(logarithms, {batch, times, longest * 2 + 1})};
+  return std::vector{contiguous_like(logarithms, {batch}), contiguous_like(logarithms, {batch, times, longest * 2 + 1})};
 }
 
 }  // namespace
 
 void add_loss_rules(RuleTable& table) {
-  add_rules(table, {"aten::mse_loss", "aten::smooth_l1_loss", "aten::huber_loss", "aten::soft_margin_loss"},
-            infer_pointwise_loss);
+  add_rules(table, {"aten::mse_loss", "aten::smooth_l1_loss", "aten::huber_loss", "aten::soft_margin_loss"}, infer_pointwise_loss);
   add_rules(table, {"aten::mse_loss_backward", "aten::smooth_l1_loss_backward", "aten::huber_loss_backward"},
             pointwise_gradient({"self", "target", "grad_output"}));
   add_rules(table, {"aten::soft_margin_loss_backward"}, pointwise_gradient({"self", "target", "grad_output"}));
@@ -83,8 +80,7 @@ void add_loss_rules(RuleTable& table) {
   add_rules(table, {"aten::binary_cross_entropy_backward"}, formatted_as("self"));
   add_rules(table, {"aten::nll_loss_forward", "aten::nll_loss2d_forward"}, infer_nll_loss);
   add_rules(table, {"aten::multi_margin_loss", "aten::multilabel_margin_loss_forward"}, infer_margin_loss);
-  add_rules(table, {"aten::multi_margin_loss_backward", "aten::multilabel_margin_loss_backward"},
-            contiguous_as("self"));
+  add_rules(table, {"aten::multi_margin_loss_backward", "aten::multilabel_margin_loss_backward"}, contiguous_as("self"));
   add_rules(table, {"aten::_ctc_loss"}, infer_ctc_loss);
   add_rules(table, {"aten::_ctc_loss_backward", "aten::_ctc_loss_backward.Tensor"}, contiguous_as("log_probs"));
   add_rules(table, {"aten::nll_loss_backward", "aten::nll_loss2d_backward"}, contiguous_as("self"));

@@ -10,8 +10,7 @@ Exprs product_sizes(const InferContext& c, const CallValueInfo& a, const CallVal
   c.require_rank(b, rank, "second matrix");
   if (rank == 3) c.require_equal(a.sizes[0], b.sizes[0], "batch of the second matrix");
   c.require_equal(a.sizes[rank - 1], b.sizes[rank - 2], "rows of the second matrix");
-  if (a.dtype != b.dtype)
-    c.reject("expected matrices of one dtype, found {} and {}", to_string(a.dtype), to_string(b.dtype));
+  if (a.dtype != b.dtype) c.reject("expected matrices of one dtype, found {} and {}", to_string(a.dtype), to_string(b.dtype));
   Exprs sizes(a.sizes.begin(), a.sizes.end() - 1);
   sizes.push_back(b.sizes[rank - 1]);
   return sizes;
@@ -29,9 +28,7 @@ Rule product(const ProductArguments& names) {
     Exprs sizes = product_sizes(c, a, c.tensor(names.second), names.rank);
     if (names.adds) {
       const Exprs all = c.broadcast(sizes, c.tensor("self").sizes);
-      if (all.size() != sizes.size())
-        c.reject("expected 'self' that broadcasts to {}, found {}", to_string(sizes),
-                 to_string(c.tensor("self").sizes));
+      if (all.size() != sizes.size()) c.reject("expected 'self' that broadcasts to {}, found {}", to_string(sizes), to_string(c.tensor("self").sizes));
       for (size_t d = 0; d < sizes.size(); ++d) c.require_equal(sizes[d], all[d], "size of 'self'");
     }
     return std::vector{contiguous(c.dtype("out_dtype").value_or(a.dtype), a.device, std::move(sizes))};

@@ -12,21 +12,18 @@ InferredResults one(CallValueInfo info) { return std::vector{std::move(info)}; }
 
 std::optional<DType> promoted(const std::vector<const CallValueInfo*>& tensors) {
   std::vector<PromotedOperand> operands;
-  for (const CallValueInfo* x : tensors)
-    operands.push_back({x->dtype, x->sizes.empty() ? OperandKind::ZeroDimensional : OperandKind::Dimensioned});
+  for (const CallValueInfo* x : tensors) operands.push_back({x->dtype, x->sizes.empty() ? OperandKind::ZeroDimensional : OperandKind::Dimensioned});
   return common_dtype(operands);
 }
 
 // The format that all suggest, if it is one.
 MemoryFormat common_format(const InferContext& c, const std::vector<const CallValueInfo*>& tensors) {
   const MemoryFormat format = suggested_format(*tensors.front(), c.sizes);
-  const bool agree = std::all_of(tensors.begin(), tensors.end(),
-                                 [&](const CallValueInfo* x) { return suggested_format(*x, c.sizes) == format; });
+  const bool agree = std::all_of(tensors.begin(), tensors.end(), [&](const CallValueInfo* x) { return suggested_format(*x, c.sizes) == format; });
   return agree ? format : MemoryFormat::Contiguous;
 }
 
-InferredResults concatenated(const InferContext& c, const std::vector<const CallValueInfo*>& tensors,
-                             int64_t given_dim) {
+InferredResults concatenated(const InferContext& c, const std::vector<const CallValueInfo*>& tensors, int64_t given_dim) {
   const auto dtype = promoted(tensors);
   if (!dtype) return std::nullopt;
   // Tensors of sizes [0] do not count, whatever the others' rank.
@@ -49,8 +46,7 @@ InferredResults concatenated(const InferContext& c, const std::vector<const Call
 
 std::vector<const CallValueInfo*> operands(const InferContext& c) {
   auto tensors = c.tensors("tensors");
-  if (tensors.empty() || std::find(tensors.begin(), tensors.end(), nullptr) != tensors.end())
-    c.reject("expected a list of tensors");
+  if (tensors.empty() || std::find(tensors.begin(), tensors.end(), nullptr) != tensors.end()) c.reject("expected a list of tensors");
   return tensors;
 }
 
@@ -92,8 +88,7 @@ InferredResults infer_stack(InferContext& c) {
 InferredResults infer_repeat(InferContext& c) {
   const CallValueInfo& self = c.tensor("self");
   Exprs sizes = c.exprs("repeats");
-  if (sizes.size() < self.sizes.size())
-    c.reject("expected at least {} repeats, found {}", self.sizes.size(), sizes.size());
+  if (sizes.size() < self.sizes.size()) c.reject("expected at least {} repeats, found {}", self.sizes.size(), sizes.size());
   const size_t more = sizes.size() - self.sizes.size();
   for (size_t d = 0; d < self.sizes.size(); ++d) sizes[more + d] = sizes[more + d] * self.sizes[d];
   return one(contiguous_like(self, sizes));
@@ -219,8 +214,7 @@ void add_movement_rules(RuleTable& table) {
   add_rules(table, {"aten::roll"}, infer_roll);
   add_rules(table, {"aten::diag_embed"}, infer_diag_embed);
   add_rules(table, {"aten::renorm"}, [](InferContext& c) {
-    if (c.tensor("self").sizes.size() < 2)
-      c.reject("expected at least 2 dimensions, found {}", c.tensor("self").sizes.size());
+    if (c.tensor("self").sizes.size() < 2) c.reject("expected at least 2 dimensions, found {}", c.tensor("self").sizes.size());
     return contiguous_as("self")(c);
   });
   add_rules(table, {"aten::rot90"}, infer_rot90);

@@ -11,17 +11,14 @@ namespace {
 bool is_narrow(DType dtype) { return dtype == DType::F16 || dtype == DType::BF16; }
 
 // Of parameters, and of statistics that are like them.
-DType parameter_dtype(const InferContext& c, const CallValueInfo& input,
-                      std::initializer_list<const char*> parameters) {
+DType parameter_dtype(const InferContext& c, const CallValueInfo& input, std::initializer_list<const char*> parameters) {
   if (!is_narrow(input.dtype)) return input.dtype;
   for (const char* name : parameters)
-    if (const CallValueInfo* info = c.optional_tensor(name); info != nullptr && info->dtype == DType::F32)
-      return DType::F32;
+    if (const CallValueInfo* info = c.optional_tensor(name); info != nullptr && info->dtype == DType::F32) return DType::F32;
   return input.dtype;
 }
 
-DType statistics_dtype(const InferContext& c, const CallValueInfo& input,
-                       std::initializer_list<const char*> parameters) {
+DType statistics_dtype(const InferContext& c, const CallValueInfo& input, std::initializer_list<const char*> parameters) {
   return eager(input.device).statistics_like_parameters ? parameter_dtype(c, input, parameters) : compute_type(input.dtype);
 }
 
@@ -31,8 +28,7 @@ InferredResults infer_layer_norm(InferContext& c) {
   if (normalized.empty() || normalized.size() > input.sizes.size())
     c.reject("expected 1 to {} normalized dimensions, found {}", input.sizes.size(), normalized.size());
   const size_t outer = input.sizes.size() - normalized.size();
-  for (size_t d = 0; d < normalized.size(); ++d)
-    c.require_equal(normalized[d], input.sizes[outer + d], "normalized size");
+  for (size_t d = 0; d < normalized.size(); ++d) c.require_equal(normalized[d], input.sizes[outer + d], "normalized size");
   Exprs sizes = input.sizes;
   std::fill(sizes.begin() + static_cast<std::ptrdiff_t>(outer), sizes.end(), sym::Expr(1));
   const CallValueInfo statistics = contiguous(statistics_dtype(c, input, {"weight", "bias"}), input.device, sizes);
@@ -54,8 +50,7 @@ InferredResults infer_layer_norm_backward(InferContext& c) {
 InferredResults infer_rms_norm(InferContext& c) {
   const CallValueInfo& input = c.tensor("input");
   const size_t normalized = c.exprs("normalized_shape").size();
-  if (normalized == 0 || normalized > input.sizes.size())
-    c.reject("expected 1 to {} normalized dimensions, found {}", input.sizes.size(), normalized);
+  if (normalized == 0 || normalized > input.sizes.size()) c.reject("expected 1 to {} normalized dimensions, found {}", input.sizes.size(), normalized);
   Exprs sizes = input.sizes;
   std::fill(sizes.end() - static_cast<std::ptrdiff_t>(normalized), sizes.end(), sym::Expr(1));
   return std::vector{contiguous_like(input, input.sizes), contiguous(compute_type(input.dtype), input.device, sizes)};
@@ -75,8 +70,7 @@ MemoryFormat group_norm_format(const InferContext& c, const CallValueInfo& input
 
 InferredResults infer_group_norm(InferContext& c) {
   const CallValueInfo& input = c.tensor("input");
-  const CallValueInfo statistics =
-      contiguous(parameter_dtype(c, input, {"weight", "bias"}), input.device, {c.expr("N"), c.expr("group")});
+  const CallValueInfo statistics = contiguous(parameter_dtype(c, input, {"weight", "bias"}), input.device, {c.expr("N"), c.expr("group")});
   return std::vector{empty_like(input, group_norm_format(c, input), c.sizes), statistics, statistics};
 }
 
@@ -85,8 +79,8 @@ InferredResults infer_group_norm_backward(InferContext& c) {
   const std::vector<bool> mask = c.booleans("output_mask");
   const CallValueInfo* weight = c.optional_tensor("weight");
   const CallValueInfo parameter = contiguous_like(weight != nullptr ? *weight : input, {c.expr("C")});
-  return std::vector{mask[0] ? empty_like(input, group_norm_format(c, input), c.sizes) : absent(),
-                     mask[1] ? parameter : absent(), mask[2] ? parameter : absent()};
+  return std::vector{mask[0] ? empty_like(input, group_norm_format(c, input), c.sizes) : absent(), mask[1] ? parameter : absent(),
+                     mask[2] ? parameter : absent()};
 }
 
 CallValueInfo batch_norm_result(const InferContext& c, const CallValueInfo& input) {
@@ -124,8 +118,7 @@ InferredResults infer_cudnn_batch_norm(InferContext& c) {
   if (c.boolean("training")) return std::nullopt;
   const CallValueInfo &input = c.tensor("input"), &weight = c.tensor("weight");
   const CallValueInfo nothing = contiguous_like(weight, {0});
-  return std::vector{empty_like(input, suggested_format(input, c.sizes), c.sizes), nothing, nothing,
-                     contiguous(DType::U8, input.device, {0})};
+  return std::vector{empty_like(input, suggested_format(input, c.sizes), c.sizes), nothing, nothing, contiguous(DType::U8, input.device, {0})};
 }
 
 InferredResults infer_cudnn_batch_norm_backward(InferContext& c) {
@@ -138,10 +131,9 @@ InferredResults infer_batch_norm_backward(InferContext& c) {
   const CallValueInfo& input = c.tensor("input");
   const std::vector<bool> mask = c.booleans("output_mask");
   const CallValueInfo* weight = c.optional_tensor("weight");
-  const DType dtype =
-      weight != nullptr ? weight->dtype : statistics_dtype(c, input, {"running_mean", "running_var", "save_mean"});
-  const CallValueInfo result = eager(input.device).batch_norm_keeps_strides ? empty_like(input, suggested_format(input, c.sizes), c.sizes)
-                                                                            : batch_norm_result(c, input);
+  const DType dtype = weight != nullptr ? weight->dtype : statistics_dtype(c, input, {"running_mean", "running_var", "save_mean"});
+  const CallValueInfo result =
+      eager(input.device).batch_norm_keeps_strides ? empty_like(input, suggested_format(input, c.sizes), c.sizes) : batch_norm_result(c, input);
   const CallValueInfo parameter = contiguous(dtype, input.device, {input.sizes[1]});
   return std::vector{mask[0] ? result : absent(), mask[1] ? parameter : absent(), mask[2] ? parameter : absent()};
 }
@@ -155,9 +147,7 @@ void add_norm_rules(RuleTable& table) {
   add_rules(table, {"aten::_weight_norm_interface"}, infer_weight_norm);
   add_rules(table, {"aten::native_group_norm"}, infer_group_norm);
   add_rules(table, {"aten::native_group_norm_backward"}, infer_group_norm_backward);
-  add_rules(table,
-            {"aten::native_batch_norm", "aten::_native_batch_norm_legit", "aten::_native_batch_norm_legit.no_stats"},
-            batch_norm(std::nullopt));
+  add_rules(table, {"aten::native_batch_norm", "aten::_native_batch_norm_legit", "aten::_native_batch_norm_legit.no_stats"}, batch_norm(std::nullopt));
   add_rules(table, {"aten::_native_batch_norm_legit_no_training"}, batch_norm(false));
   add_rules(table, {"aten::native_batch_norm_backward", "aten::batch_norm_backward"}, infer_batch_norm_backward);
   add_rules(table, {"aten::cudnn_batch_norm"}, infer_cudnn_batch_norm);

@@ -10,9 +10,7 @@
 namespace cxxinductor::model {
 namespace {
 
-bool is_one_of(std::string_view name, std::initializer_list<std::string_view> names) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
+bool is_one_of(std::string_view name, std::initializer_list<std::string_view> names) { return std::find(names.begin(), names.end(), name) != names.end(); }
 
 // Numbers of these arguments become tensors of one element.
 bool is_operand(std::string_view name) { return is_one_of(name, {"self", "other", "n", "x"}); }
@@ -32,9 +30,7 @@ Rule pointwise(ResultType type) {
   return [type](InferContext& c) { return infer_pointwise(c, operands_of(c, type != ResultType::Condition), type); };
 }
 
-InferredResults infer_div_mode(InferContext& c) {
-  return infer_pointwise(c, operands_of(c), c.has("rounding_mode") ? ResultType::Common : ResultType::Float);
-}
+InferredResults infer_div_mode(InferContext& c) { return infer_pointwise(c, operands_of(c), c.has("rounding_mode") ? ResultType::Common : ResultType::Float); }
 
 InferredResults infer_masked_fill(InferContext& c) {
   const CallValueInfo& self = c.tensor("self");
@@ -195,17 +191,15 @@ constexpr std::initializer_list<const char*> kFloatOps = {"aten::div.Tensor",
 
 // Overloads of each: two tensors, and a number for one of them.
 constexpr std::initializer_list<const char*> kPolynomials = {
-    "chebyshev_polynomial_t",         "chebyshev_polynomial_u",         "chebyshev_polynomial_v",
-    "chebyshev_polynomial_w",         "hermite_polynomial_h",           "hermite_polynomial_he",
-    "laguerre_polynomial_l",          "legendre_polynomial_p",          "shifted_chebyshev_polynomial_t",
-    "shifted_chebyshev_polynomial_u", "shifted_chebyshev_polynomial_v", "shifted_chebyshev_polynomial_w"};
+    "chebyshev_polynomial_t",         "chebyshev_polynomial_u",         "chebyshev_polynomial_v",         "chebyshev_polynomial_w",
+    "hermite_polynomial_h",           "hermite_polynomial_he",          "laguerre_polynomial_l",          "legendre_polynomial_p",
+    "shifted_chebyshev_polynomial_t", "shifted_chebyshev_polynomial_u", "shifted_chebyshev_polynomial_v", "shifted_chebyshev_polynomial_w"};
 
 }  // namespace
 
 void PointwiseOperands::add(const CallValueInfo& info, bool promotes) {
   tensors.push_back(&info);
-  if (promotes)
-    promoted.push_back({info.dtype, info.sizes.empty() ? OperandKind::ZeroDimensional : OperandKind::Dimensioned});
+  if (promotes) promoted.push_back({info.dtype, info.sizes.empty() ? OperandKind::ZeroDimensional : OperandKind::Dimensioned});
 }
 
 PointwiseOperands operands_of(const InferContext& context, bool first_promotes) {
@@ -254,16 +248,12 @@ void add_pointwise_rules(RuleTable& table) {
     for (const char* overload : {"", ".x_scalar", ".n_scalar"})
       table.emplace(fmt::format("aten::special_{}{}", polynomial, overload), pointwise(ResultType::Float));
   add_rules(table, {"aten::div.Tensor_mode", "aten::div.Scalar_mode"}, infer_div_mode);
-  add_rules(table, {"aten::where.self", "aten::where.ScalarSelf", "aten::where.ScalarOther", "aten::where.Scalar"},
-            pointwise(ResultType::Condition));
+  add_rules(table, {"aten::where.self", "aten::where.ScalarSelf", "aten::where.ScalarOther", "aten::where.Scalar"}, pointwise(ResultType::Condition));
   add_rules(table, {"aten::masked_fill.Scalar", "aten::masked_fill.Tensor"}, infer_masked_fill);
-  add_rules(table,
-            {"aten::hardtanh", "aten::nan_to_num", "aten::_prelu_kernel", "aten::fill.Scalar", "aten::fill.Tensor",
-             "aten::_conj_physical"},
+  add_rules(table, {"aten::hardtanh", "aten::nan_to_num", "aten::_prelu_kernel", "aten::fill.Scalar", "aten::fill.Tensor", "aten::_conj_physical"},
             formatted_as("self"));
   add_rules(table, {"aten::tril", "aten::triu"}, [](InferContext& c) {  // of elements and their positions
-    if (c.tensor("self").sizes.size() < 2)
-      c.reject("expected at least 2 dimensions, found {}", c.tensor("self").sizes.size());
+    if (c.tensor("self").sizes.size() < 2) c.reject("expected at least 2 dimensions, found {}", c.tensor("self").sizes.size());
     return contiguous_as("self")(c);
   });
   add_rules(table, {"aten::rrelu_with_noise"}, contiguous_as("self"));
@@ -271,8 +261,7 @@ void add_pointwise_rules(RuleTable& table) {
   add_rules(table, {"aten::native_dropout_backward"}, infer_dropout_backward);
   add_rules(table, {"aten::pow.Scalar"}, infer_power_of_number);
   add_rules(table, {"aten::ldexp.Tensor"}, infer_ldexp);
-  add_rules(table, {"aten::log_sigmoid_backward", "aten::mish_backward", "aten::rrelu_with_noise_backward"},
-            formatted_as("grad_output"));
+  add_rules(table, {"aten::log_sigmoid_backward", "aten::mish_backward", "aten::rrelu_with_noise_backward"}, formatted_as("grad_output"));
   add_rules(table, {"aten::_prelu_kernel_backward"}, infer_prelu_backward);
   add_rules(table, {"aten::angle"}, [](InferContext& c) {
     auto results = infer_pointwise(c, operands_of(c), ResultType::Float);

@@ -9,8 +9,7 @@ namespace {
 sym::Expr at(const Exprs& values, size_t d) { return values.size() == 1 ? values.front() : values[d]; }
 
 void require_numbers(const InferContext& c, const Exprs& values, size_t spatial, std::string_view what) {
-  if (values.size() != 1 && values.size() != spatial)
-    c.reject("expected 1 or {} numbers of '{}', found {}", spatial, what, to_string(values));
+  if (values.size() != 1 && values.size() != spatial) c.reject("expected 1 or {} numbers of '{}', found {}", spatial, what, to_string(values));
 }
 
 void require_spatial(const InferContext& c, const CallValueInfo& input, size_t spatial) {
@@ -41,8 +40,7 @@ Exprs window_sizes(const InferContext& c, const CallValueInfo& input, size_t spa
       count = count - 1;
     else if (ceil && !c.sizes.is_less((count - 1) * step, size + pad))
       count = sym::min(count, sym::floor_div(size + pad - 1, step) + 1);
-    if (c.sizes.is_less(count, 1))
-      c.reject("expected an input of at least the windows' size, found {}", to_string(input.sizes));
+    if (c.sizes.is_less(count, 1)) c.reject("expected an input of at least the windows' size, found {}", to_string(input.sizes));
     size = c.simplify(count);
   }
   return sizes;
@@ -57,8 +55,7 @@ Rule pool(size_t spatial, bool with_indices) {
     const CallValueInfo& input = c.tensor("self");
     Exprs sizes = window_sizes(c, input, spatial);
     const bool has_format = spatial == 2 || with_indices;  // other averages are contiguous
-    const CallValueInfo result =
-        has_format ? pooled(c, input, std::move(sizes)) : contiguous_like(input, std::move(sizes));
+    const CallValueInfo result = has_format ? pooled(c, input, std::move(sizes)) : contiguous_like(input, std::move(sizes));
     std::vector<CallValueInfo> results(with_indices ? 2 : 1, result);
     if (with_indices) results.back().dtype = DType::I64;
     return results;
@@ -85,8 +82,7 @@ Rule unpool(size_t spatial) {
     const CallValueInfo &self = c.tensor("self"), &indices = c.tensor("indices");
     require_spatial(c, self, spatial);
     c.require_rank(indices, self.sizes.size(), "indices");
-    for (size_t d = 0; d < self.sizes.size(); ++d)
-      c.require_equal(self.sizes[d], indices.sizes[d], "size of the indices");
+    for (size_t d = 0; d < self.sizes.size(); ++d) c.require_equal(self.sizes[d], indices.sizes[d], "size of the indices");
     Exprs sizes(self.sizes.begin(), self.sizes.end() - static_cast<std::ptrdiff_t>(spatial));
     const Exprs output = c.exprs("output_size");
     require_numbers(c, output, spatial, "output_size");
@@ -125,14 +121,13 @@ void add_pooling_rules(RuleTable& table) {
   add_rules(table, {"aten::fractional_max_pool3d"}, fractional_pool(3));
   add_rules(table, {"aten::max_unpool2d"}, unpool(2));
   add_rules(table, {"aten::max_unpool3d"}, unpool(3));
-  add_rules(
-      table,
-      {"aten::max_pool2d_with_indices_backward", "aten::avg_pool2d_backward", "aten::max_pool3d_with_indices_backward",
-       "aten::_adaptive_avg_pool2d_backward", "aten::adaptive_max_pool2d_backward"},
-      suggested_as("self"));
   add_rules(table,
-            {"aten::avg_pool3d_backward", "aten::_adaptive_avg_pool3d_backward", "aten::adaptive_max_pool3d_backward",
-             "aten::fractional_max_pool2d_backward", "aten::fractional_max_pool3d_backward"},
+            {"aten::max_pool2d_with_indices_backward", "aten::avg_pool2d_backward", "aten::max_pool3d_with_indices_backward",
+             "aten::_adaptive_avg_pool2d_backward", "aten::adaptive_max_pool2d_backward"},
+            suggested_as("self"));
+  add_rules(table,
+            {"aten::avg_pool3d_backward", "aten::_adaptive_avg_pool3d_backward", "aten::adaptive_max_pool3d_backward", "aten::fractional_max_pool2d_backward",
+             "aten::fractional_max_pool3d_backward"},
             contiguous_as("self"));
 }
 

@@ -31,8 +31,8 @@ InferredResults infer_normal(InferContext& c) {
 void add_random_rules(RuleTable& table) {
   add_rules(table, {"aten::bernoulli", "aten::bernoulli.p"}, contiguous_as("self"));
   add_rules(table,
-            {"aten::bernoulli.Tensor", "aten::uniform", "aten::normal_functional", "aten::exponential", "aten::random",
-             "aten::random.from", "aten::random.to", "aten::geometric", "aten::cauchy", "aten::log_normal"},
+            {"aten::bernoulli.Tensor", "aten::uniform", "aten::normal_functional", "aten::exponential", "aten::random", "aten::random.from", "aten::random.to",
+             "aten::geometric", "aten::cauchy", "aten::log_normal"},
             formatted_as("self"));
   add_rules(table, {"aten::native_dropout"}, infer_dropout);
   add_rules(table, {"aten::multinomial"}, infer_multinomial);

@@ -11,8 +11,8 @@ InferredResults infer_mkldnn_rnn_layer(InferContext& c) {
   c.require_rank(input, 3, "input of a recurrent layer");
   CallValueInfo none;
   none.kind = CallValueInfo::Kind::None;
-  return std::vector{contiguous_like(input, {input.sizes[0], input.sizes[1], c.expr("hidden_size")}),
-                     contiguous_like(hidden, hidden.sizes), contiguous_like(cell, cell.sizes), none};
+  return std::vector{contiguous_like(input, {input.sizes[0], input.sizes[1], c.expr("hidden_size")}), contiguous_like(hidden, hidden.sizes),
+                     contiguous_like(cell, cell.sizes), none};
 }
 
 }  // namespace

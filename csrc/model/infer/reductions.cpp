@@ -56,12 +56,10 @@ Rule reduction(Accumulates how, size_t results = 1, Needs needs = Needs::Nothing
       c.reject("expected a float or complex dtype, found {}", to_string(self.dtype));
     if (needs == Needs::Elements)
       for (size_t d = 0; d < self.sizes.size(); ++d)
-        if ((dims.empty() || std::find(dims.begin(), dims.end(), static_cast<int>(d)) != dims.end()) &&
-            c.is(self.sizes[d], 0))
+        if ((dims.empty() || std::find(dims.begin(), dims.end(), static_cast<int>(d)) != dims.end()) && c.is(self.sizes[d], 0))
           c.reject("expected elements in dimension {}, found sizes {}", d, to_string(self.sizes));
     const bool keepdim = c.boolean("keepdim");
-    const CallValueInfo result =
-        contiguous(reduced_dtype(c, self.dtype, how), self.device, reduced(self.sizes, dims, keepdim));
+    const CallValueInfo result = contiguous(reduced_dtype(c, self.dtype, how), self.device, reduced(self.sizes, dims, keepdim));
     return std::vector(results, result);
   };
 }
@@ -88,15 +86,12 @@ Rule scan(Accumulates how, bool with_positions = false) {
   };
 }
 
-InferredResults infer_histc(InferContext& c) {
-  return std::vector{contiguous_like(c.tensor("self"), {c.expr("bins")})};
-}
+InferredResults infer_histc(InferContext& c) { return std::vector{contiguous_like(c.tensor("self"), {c.expr("bins")})}; }
 
 // Distances between all rows of two matrices, or batches of them.
 InferredResults infer_cdist(InferContext& c) {
   const CallValueInfo &a = c.tensor("x1"), &b = c.tensor("x2");
-  if (a.sizes.size() < 2 || b.sizes.size() < 2)
-    c.reject("expected matrices, found {} and {}", to_string(a.sizes), to_string(b.sizes));
+  if (a.sizes.size() < 2 || b.sizes.size() < 2) c.reject("expected matrices, found {} and {}", to_string(a.sizes), to_string(b.sizes));
   c.require_equal(a.sizes.back(), b.sizes.back(), "columns of the second matrix");
   Exprs sizes = c.broadcast({a.sizes.begin(), a.sizes.end() - 2}, {b.sizes.begin(), b.sizes.end() - 2});
   sizes.push_back(a.sizes[a.sizes.size() - 2]);
@@ -108,8 +103,7 @@ InferredResults infer_pdist(InferContext& c) {
   const CallValueInfo& self = c.tensor("self");
   c.require_rank(self, 2, "matrix");
   const sym::Expr rows = self.sizes[0];
-  return std::vector{
-      contiguous_like(self, {c.is(rows, 0) ? sym::Expr(0) : c.simplify(sym::floor_div(rows * (rows - 1), 2))})};
+  return std::vector{contiguous_like(self, {c.is(rows, 0) ? sym::Expr(0) : c.simplify(sym::floor_div(rows * (rows - 1), 2))})};
 }
 
 InferredResults infer_cdist_backward(InferContext& c) {
@@ -143,24 +137,19 @@ InferredResults infer_cross(InferContext& c) {
 }  // namespace
 
 void add_reduction_rules(RuleTable& table) {
-  add_rules(table, {"aten::sum", "aten::sum.dim_IntList", "aten::nansum", "aten::prod", "aten::prod.dim_int"},
-            reduction(Accumulates::Wide));
+  add_rules(table, {"aten::sum", "aten::sum.dim_IntList", "aten::nansum", "aten::prod", "aten::prod.dim_int"}, reduction(Accumulates::Wide));
   add_rules(table, {"aten::trace"}, [](InferContext& c) {
     c.require_rank(c.tensor("self"), 2, "matrix");
     return reduction(Accumulates::Wide)(c);
   });
   add_rules(table, {"aten::mean", "aten::mean.dim"}, reduction(Accumulates::AsGiven, 1, Needs::Float));
-  add_rules(table, {"aten::amax", "aten::amin", "aten::max", "aten::min"},
-            reduction(Accumulates::AsGiven, 1, Needs::Elements));
+  add_rules(table, {"aten::amax", "aten::amin", "aten::max", "aten::min"}, reduction(Accumulates::AsGiven, 1, Needs::Elements));
   add_rules(table, {"aten::median", "aten::nanmedian"}, reduction(Accumulates::AsGiven));
-  add_rules(table, {"aten::any", "aten::any.dim", "aten::any.dims", "aten::all", "aten::all.dim", "aten::all.dims"},
-            reduction(Accumulates::Truth));
-  add_rules(table, {"aten::argmax", "aten::argmin", "aten::count_nonzero", "aten::count_nonzero.dim_IntList"},
-            reduction(Accumulates::Position));
+  add_rules(table, {"aten::any", "aten::any.dim", "aten::any.dims", "aten::all", "aten::all.dim", "aten::all.dims"}, reduction(Accumulates::Truth));
+  add_rules(table, {"aten::argmax", "aten::argmin", "aten::count_nonzero", "aten::count_nonzero.dim_IntList"}, reduction(Accumulates::Position));
   add_rules(table,
-            {"aten::var", "aten::var.dim", "aten::var.correction", "aten::std", "aten::std.dim", "aten::std.correction",
-             "aten::linalg_vector_norm", "aten::norm.Scalar", "aten::norm.ScalarOpt_dim",
-             "aten::norm.ScalarOpt_dim_dtype", "aten::norm.ScalarOpt_dtype", "aten::dist"},
+            {"aten::var", "aten::var.dim", "aten::var.correction", "aten::std", "aten::std.dim", "aten::std.correction", "aten::linalg_vector_norm",
+             "aten::norm.Scalar", "aten::norm.ScalarOpt_dim", "aten::norm.ScalarOpt_dim_dtype", "aten::norm.ScalarOpt_dtype", "aten::dist"},
             reduction(Accumulates::Real));
   add_rules(table, {"aten::var_mean.correction", "aten::std_mean.correction"}, [](InferContext& c) -> InferredResults {
     InferredResults results = reduction(Accumulates::Real, 2)(c);
@@ -169,10 +158,7 @@ void add_reduction_rules(RuleTable& table) {
   });
   add_rules(table, {"aten::aminmax"}, reduction(Accumulates::AsGiven, 2, Needs::Elements));
   add_rules(table, {"aten::logsumexp"}, reduction(Accumulates::Float));
-  add_rules(
-      table,
-      {"aten::max.dim", "aten::min.dim", "aten::median.dim", "aten::nanmedian.dim", "aten::mode", "aten::kthvalue"},
-      infer_selection);
+  add_rules(table, {"aten::max.dim", "aten::min.dim", "aten::median.dim", "aten::nanmedian.dim", "aten::mode", "aten::kthvalue"}, infer_selection);
   add_rules(table, {"aten::cumsum", "aten::cumprod"}, scan(Accumulates::Wide));
   add_rules(table, {"aten::logcumsumexp"}, scan(Accumulates::AsGiven));
   add_rules(table, {"aten::cummax", "aten::cummin"}, scan(Accumulates::AsGiven, true));

@@ -47,10 +47,8 @@ InferredResults infer_reduction(InferContext& c) {
 
 const Rule* registered_rule(std::string_view full_name) {
   static constinit MadeOnce<Rule, ForkLock::Tables> scalar_op, reduction;
-  if (const auto op = find_registered_scalar_op(full_name); op && has_standard_result(*op))
-    return &scalar_op.get([] { return Rule(infer_scalar_op); });
-  if (const auto op = find_registered_reduction(full_name); op && has_standard_result(*op))
-    return &reduction.get([] { return Rule(infer_reduction); });
+  if (const auto op = find_registered_scalar_op(full_name); op && has_standard_result(*op)) return &scalar_op.get([] { return Rule(infer_scalar_op); });
+  if (const auto op = find_registered_reduction(full_name); op && has_standard_result(*op)) return &reduction.get([] { return Rule(infer_reduction); });
   return nullptr;
 }
 

@@ -64,8 +64,7 @@ InferredResults infer_grid_sampler(InferContext& c) {
 InferredResults infer_grid_sampler_backward(InferContext& c) {
   const CallValueInfo &input = c.tensor("input"), &grid = c.tensor("grid");
   const std::vector<bool> mask = c.booleans("output_mask");
-  return std::vector{!mask.empty() && mask[0] ? contiguous_like(input, input.sizes) : absent(),
-                     contiguous_like(grid, grid.sizes)};
+  return std::vector{!mask.empty() && mask[0] ? contiguous_like(input, input.sizes) : absent(), contiguous_like(grid, grid.sizes)};
 }
 
 // Squares of positions become channels, or the reverse.
@@ -92,11 +91,10 @@ void add_resize_rules(RuleTable& table) {
     size_t spatial;
     bool gradient_has_format = true;
   };
-  const Row rows[] = {
-      {"upsample_nearest1d", 1},        {"upsample_nearest2d", 2},        {"upsample_nearest3d", 3, false},
-      {"_upsample_nearest_exact1d", 1}, {"_upsample_nearest_exact2d", 2}, {"_upsample_nearest_exact3d", 3, false},
-      {"upsample_linear1d", 1},         {"upsample_bilinear2d", 2},       {"upsample_bicubic2d", 2, false},
-      {"upsample_trilinear3d", 3},      {"_upsample_bilinear2d_aa", 2},   {"_upsample_bicubic2d_aa", 2, false}};
+  const Row rows[] = {{"upsample_nearest1d", 1},        {"upsample_nearest2d", 2},        {"upsample_nearest3d", 3, false},
+                      {"_upsample_nearest_exact1d", 1}, {"_upsample_nearest_exact2d", 2}, {"_upsample_nearest_exact3d", 3, false},
+                      {"upsample_linear1d", 1},         {"upsample_bilinear2d", 2},       {"upsample_bicubic2d", 2, false},
+                      {"upsample_trilinear3d", 3},      {"_upsample_bilinear2d_aa", 2},   {"_upsample_bicubic2d_aa", 2, false}};
   for (const Row& row : rows) {
     table.emplace(fmt::format("aten::{}", row.name), interpolation(row.spatial));
     table.emplace(fmt::format("aten::{}.vec", row.name), interpolation(row.spatial));

@@ -22,8 +22,7 @@ InferredResults infer_topk(InferContext& c) {
   const auto dim = static_cast<size_t>(c.dim("dim", sizes.size()));
   const sym::Expr count = c.expr("k");
   if (!sizes.empty()) {
-    if (c.sizes.is_less(sizes[dim], count))
-      c.reject("expected at most {} elements, found {}", sym::to_string(sizes[dim]), sym::to_string(count));
+    if (c.sizes.is_less(sizes[dim], count)) c.reject("expected at most {} elements, found {}", sym::to_string(sizes[dim]), sym::to_string(count));
     sizes[dim] = count;
   }
   return with_positions(contiguous_like(self, sizes));

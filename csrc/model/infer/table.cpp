@@ -11,8 +11,7 @@ namespace cxxinductor::model {
 
 const Arg* InferContext::find(std::string_view name) const {
   const auto& arguments = schema_.arguments;
-  const auto named =
-      std::find_if(arguments.begin(), arguments.end(), [&](const SchemaArgument& a) { return a.name == name; });
+  const auto named = std::find_if(arguments.begin(), arguments.end(), [&](const SchemaArgument& a) { return a.name == name; });
   if (named == arguments.end()) return nullptr;
   return find(*named);
 }
@@ -178,8 +177,7 @@ bool InferContext::is_empty(const std::vector<sym::Expr>& of) const {
 }
 
 void InferContext::require_equal(sym::Expr expected, sym::Expr found, std::string_view what) const {
-  if (differ(expected, found))
-    reject("{}: expected {}, found {}", what, sym::to_string(expected), sym::to_string(found));
+  if (differ(expected, found)) reject("{}: expected {}, found {}", what, sym::to_string(expected), sym::to_string(found));
 }
 
 void InferContext::require_rank(const CallValueInfo& info, size_t rank, std::string_view what) const {
@@ -197,24 +195,19 @@ std::vector<sym::Expr> InferContext::broadcast(const std::vector<sym::Expr>& a, 
     } else if (is(y, 1) || is(x, y)) {
       result[d] = x;
     } else {
-      if (differ(x, y) && differ(x, 1) && differ(y, 1))
-        reject("expected sizes that broadcast, found {} and {}", to_string(a), to_string(b));
+      if (differ(x, y) && differ(x, 1) && differ(y, 1)) reject("expected sizes that broadcast, found {} and {}", to_string(a), to_string(b));
       result[d] = x.is_constant() ? x : y.is_constant() ? y : x;  // nothing is known: eager needs them to be equal
     }
   }
   return result;
 }
 
-void InferContext::fail(const std::string& reason) const {
-  throw UserError(fmt::format("{}: {}", describe(graph_, call_), reason));
-}
+void InferContext::fail(const std::string& reason) const { throw UserError(fmt::format("{}: {}", describe(graph_, call_), reason)); }
 
 Rule contiguous_as(const char* name) { return formatted_as(name, MemoryFormat::Contiguous); }
 
 Rule formatted_as(const char* name, MemoryFormat format) {
-  return [name, format](InferContext& c) -> InferredResults {
-    return std::vector{empty_like(c.tensor(name), format, c.sizes)};
-  };
+  return [name, format](InferContext& c) -> InferredResults { return std::vector{empty_like(c.tensor(name), format, c.sizes)}; };
 }
 
 Rule suggested_as(const char* name) {
@@ -238,24 +231,12 @@ struct Family {
 };
 
 constexpr std::array<Family, 19> families{{
-    {add_view_rules, RecomputeCost::Free},
-    {add_creation_rules, RecomputeCost::Free},
-    {add_matmul_rules, RecomputeCost::Library},
-    {add_attention_rules, RecomputeCost::Library},
-    {add_convolution_rules, RecomputeCost::Library},
-    {add_recurrent_rules, RecomputeCost::Library},
-    {add_reduction_rules, RecomputeCost::Kernel},
-    {add_norm_rules, RecomputeCost::Kernel},
-    {add_pooling_rules, RecomputeCost::Kernel},
-    {add_resize_rules, RecomputeCost::Library},
-    {add_size_rules, RecomputeCost::Free},
-    {add_softmax_rules, RecomputeCost::Kernel},
-    {add_linalg_rules, RecomputeCost::Library},
-    {add_loss_rules, RecomputeCost::Kernel},
-    {add_indexing_rules, RecomputeCost::Kernel},
-    {add_movement_rules, RecomputeCost::Kernel},
-    {add_sort_rules, RecomputeCost::Library},
-    {add_random_rules, RecomputeCost::Kernel},
+    {add_view_rules, RecomputeCost::Free},         {add_creation_rules, RecomputeCost::Free},       {add_matmul_rules, RecomputeCost::Library},
+    {add_attention_rules, RecomputeCost::Library}, {add_convolution_rules, RecomputeCost::Library}, {add_recurrent_rules, RecomputeCost::Library},
+    {add_reduction_rules, RecomputeCost::Kernel},  {add_norm_rules, RecomputeCost::Kernel},         {add_pooling_rules, RecomputeCost::Kernel},
+    {add_resize_rules, RecomputeCost::Library},    {add_size_rules, RecomputeCost::Free},           {add_softmax_rules, RecomputeCost::Kernel},
+    {add_linalg_rules, RecomputeCost::Library},    {add_loss_rules, RecomputeCost::Kernel},         {add_indexing_rules, RecomputeCost::Kernel},
+    {add_movement_rules, RecomputeCost::Kernel},   {add_sort_rules, RecomputeCost::Library},        {add_random_rules, RecomputeCost::Kernel},
     {add_pointwise_rules, RecomputeCost::Free},  // last: its rows of the scalar ops fill what is left
 }};
 

@@ -81,8 +81,7 @@ class InferContext {
   const Schema& schema_;
 };
 
-using RuleTable =
-    std::map<std::string, Rule, std::less<>>;  // by full name; ops in place follow from those that are not
+using RuleTable = std::map<std::string, Rule, std::less<>>;  // by full name; ops in place follow from those that are not
 
 const RuleTable& rule_table();  // built once, then constant
 // Of an op that a user registered with a standard result; null for others.

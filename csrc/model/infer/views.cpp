@@ -33,8 +33,7 @@ Exprs without_unknown(const InferContext& c, sym::Expr count, Exprs sizes) {
     sizes[*unknown] = c.simplify(sym::floor_div(count, given));
     given = given * sizes[*unknown];
   }
-  if (c.differ(count, given))
-    c.reject("expected sizes for {} elements, found {}", sym::to_string(count), to_string(sizes));
+  if (c.differ(count, given)) c.reject("expected sizes for {} elements, found {}", sym::to_string(count), to_string(sizes));
   return sizes;
 }
 
@@ -53,8 +52,7 @@ Exprs strides_when_empty(const Exprs& sizes) {
 std::optional<Exprs> reshaped_strides(const InferContext& c, const CallValueInfo& self, const Exprs& sizes) {
   if (self.sizes.empty()) return Exprs(sizes.size(), sym::Expr(1));
   if (c.is_empty(self.sizes)) {
-    const bool are_same =
-        self.sizes.size() == sizes.size() && std::equal(sizes.begin(), sizes.end(), self.sizes.begin());
+    const bool are_same = self.sizes.size() == sizes.size() && std::equal(sizes.begin(), sizes.end(), self.sizes.begin());
     return are_same ? self.strides : strides_when_empty(sizes);
   }
   Exprs strides(sizes.size());
@@ -87,9 +85,7 @@ std::optional<CallValueInfo> find_view(const InferContext& c, const CallValueInf
 
 InferredResults viewed(const InferContext& c, const CallValueInfo& self, const Exprs& sizes) {
   auto view = find_view(c, self, sizes);
-  if (!view)
-    c.reject("sizes {} with strides {} have no view of sizes {}", to_string(self.sizes), to_string(self.strides),
-             to_string(sizes));
+  if (!view) c.reject("sizes {} with strides {} have no view of sizes {}", to_string(self.sizes), to_string(self.strides), to_string(sizes));
   return one(std::move(*view));
 }
 
@@ -98,12 +94,8 @@ InferredResults reshaped(const InferContext& c, const CallValueInfo& self, const
   return one(find_view(c, self, sizes).value_or(contiguous_like(self, sizes)));
 }
 
-InferredResults infer_view(InferContext& c) {
-  return viewed(c, c.tensor("self"), requested_sizes(c, c.tensor("self")));
-}
-InferredResults infer_reshape(InferContext& c) {
-  return reshaped(c, c.tensor("self"), requested_sizes(c, c.tensor("self")));
-}
+InferredResults infer_view(InferContext& c) { return viewed(c, c.tensor("self"), requested_sizes(c, c.tensor("self"))); }
+InferredResults infer_reshape(InferContext& c) { return reshaped(c, c.tensor("self"), requested_sizes(c, c.tensor("self"))); }
 
 InferredResults infer_view_as(InferContext& c) {
   const CallValueInfo &self = c.tensor("self"), &other = c.tensor("other");
@@ -138,8 +130,7 @@ InferredResults infer_contiguous(InferContext& c) {
   const CallValueInfo& self = c.tensor("self");
   const MemoryFormat format = c.memory_format("memory_format").value_or(MemoryFormat::Contiguous);
   if (format == MemoryFormat::Preserve) c.reject("expected a memory format, found that of the tensor");
-  const bool is_already =
-      format == MemoryFormat::Contiguous ? is_contiguous(self, c.sizes) : is_channels_last_contiguous(self, c.sizes);
+  const bool is_already = format == MemoryFormat::Contiguous ? is_contiguous(self, c.sizes) : is_channels_last_contiguous(self, c.sizes);
   return one(is_already ? view_of(self) : empty_like(self, format, c.sizes));
 }
 
@@ -153,9 +144,7 @@ InferredResults infer_view_dtype(InferContext& c) {
   if (view.sizes.empty()) c.reject("expected a tensor with dimensions");
   const size_t last = view.sizes.size() - 1;
   // Strides count elements, of another size now; the last dimension is dense.
-  const auto in_new_elements = [&](sym::Expr e) {
-    return before > after ? e * (before / after) : c.simplify(sym::floor_div(e, after / before));
-  };
+  const auto in_new_elements = [&](sym::Expr e) { return before > after ? e * (before / after) : c.simplify(sym::floor_div(e, after / before)); };
   for (size_t d = 0; d < last; ++d) view.strides[d] = in_new_elements(view.strides[d]);
   view.strides[last] = 1;
   view.sizes[last] = in_new_elements(view.sizes[last]);
@@ -164,8 +153,7 @@ InferredResults infer_view_dtype(InferContext& c) {
 }
 
 InferredResults expanded(const InferContext& c, CallValueInfo view, const Exprs& sizes) {
-  if (sizes.size() < view.sizes.size())
-    c.reject("expected at least {} sizes, found {}", view.sizes.size(), to_string(sizes));
+  if (sizes.size() < view.sizes.size()) c.reject("expected at least {} sizes, found {}", view.sizes.size(), to_string(sizes));
   const size_t more = sizes.size() - view.sizes.size();
   Exprs strides(sizes.size(), sym::Expr(0)), all = sizes;
   for (size_t d = more; d < sizes.size(); ++d) {
@@ -184,9 +172,7 @@ InferredResults expanded(const InferContext& c, CallValueInfo view, const Exprs&
 }
 
 InferredResults infer_expand(InferContext& c) { return expanded(c, view_of(c.tensor("self")), c.exprs("size")); }
-InferredResults infer_expand_as(InferContext& c) {
-  return expanded(c, view_of(c.tensor("self")), c.tensor("other").sizes);
-}
+InferredResults infer_expand_as(InferContext& c) { return expanded(c, view_of(c.tensor("self")), c.tensor("other").sizes); }
 
 CallValueInfo permuted(const CallValueInfo& self, const std::vector<int>& order) {
   CallValueInfo view = view_of(self);
@@ -203,8 +189,7 @@ InferredResults infer_permute(InferContext& c) {
   std::vector<int> sorted = order;
   std::sort(sorted.begin(), sorted.end());
   const bool repeats = std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end();
-  if (order.size() != self.sizes.size() || repeats)
-    c.reject("expected each of {} dimensions once, found {}", self.sizes.size(), to_string(c.exprs("dims")));
+  if (order.size() != self.sizes.size() || repeats) c.reject("expected each of {} dimensions once, found {}", self.sizes.size(), to_string(c.exprs("dims")));
   return one(permuted(self, order));
 }
 
@@ -218,8 +203,7 @@ InferredResults infer_movedim(InferContext& c) {
   for (size_t i = 0; i < from.size() && rank > 0; ++i) {
     const auto source = static_cast<size_t>(from[i]);
     if (i >= to.size() || is_moved[source] || order[static_cast<size_t>(to[i])] >= 0)
-      c.reject("expected a place for each dimension, found {} and {}", to_string(c.exprs("source")),
-               to_string(c.exprs("destination")));
+      c.reject("expected a place for each dimension, found {} and {}", to_string(c.exprs("source")), to_string(c.exprs("destination")));
     order[static_cast<size_t>(to[i])] = from[i];
     is_moved[source] = true;
   }
@@ -234,8 +218,7 @@ InferredResults infer_movedim(InferContext& c) {
 
 InferredResults infer_transpose(InferContext& c) {
   CallValueInfo view = view_of(c.tensor("self"));
-  const auto a = static_cast<size_t>(c.dim("dim0", view.sizes.size())),
-             b = static_cast<size_t>(c.dim("dim1", view.sizes.size()));
+  const auto a = static_cast<size_t>(c.dim("dim0", view.sizes.size())), b = static_cast<size_t>(c.dim("dim1", view.sizes.size()));
   if (a == b) return one(std::move(view));
   std::swap(view.sizes[a], view.sizes[b]);
   std::swap(view.strides[a], view.strides[b]);
@@ -404,13 +387,10 @@ InferredResults infer_diagonal(InferContext& c) {
   if (a == b) c.reject("expected two dimensions, found {} twice", a);
   const auto row = static_cast<size_t>(a), column = static_cast<size_t>(b);
   const int64_t offset = c.integer("offset");
-  const sym::Expr rows = view.sizes[row] + std::min<int64_t>(offset, 0),
-                  columns = view.sizes[column] - std::max<int64_t>(offset, 0);
+  const sym::Expr rows = view.sizes[row] + std::min<int64_t>(offset, 0), columns = view.sizes[column] - std::max<int64_t>(offset, 0);
   const sym::Expr shorter = at_most(c, rows, columns);
   const sym::Expr size = at_least(c, shorter, 0);
-  if (!c.is(size, 0))
-    view.storage_offset =
-        view.storage_offset + (offset >= 0 ? view.strides[column] * offset : view.strides[row] * -offset);
+  if (!c.is(size, 0)) view.storage_offset = view.storage_offset + (offset >= 0 ? view.strides[column] * offset : view.strides[row] * -offset);
   const sym::Expr stride = view.strides[row] + view.strides[column];
   for (int dim : {std::max(a, b), std::min(a, b)}) {
     view.sizes.erase(view.sizes.begin() + dim);
@@ -426,8 +406,7 @@ InferredResults infer_as_strided(InferContext& c) {
   view.sizes = c.exprs("size");
   view.strides = c.exprs("stride");
   if (c.has("storage_offset")) view.storage_offset = c.expr("storage_offset");
-  if (view.sizes.size() != view.strides.size())
-    c.reject("expected {} strides, found {}", view.sizes.size(), view.strides.size());
+  if (view.sizes.size() != view.strides.size()) c.reject("expected {} strides, found {}", view.sizes.size(), view.strides.size());
   return one(std::move(view));
 }
 
@@ -441,8 +420,7 @@ InferredResults infer_unfold(InferContext& c) {
     view.strides.push_back(1);
     return one(std::move(view));
   }
-  if (c.sizes.is_less(view.sizes[at], size))
-    c.reject("expected windows of at most {}, found {}", sym::to_string(view.sizes[at]), sym::to_string(size));
+  if (c.sizes.is_less(view.sizes[at], size)) c.reject("expected windows of at most {}, found {}", sym::to_string(view.sizes[at]), sym::to_string(size));
   view.sizes.push_back(size);
   view.strides.push_back(view.strides[at]);
   view.sizes[at] = c.simplify(sym::floor_div(view.sizes[at] - size, step) + 1);
@@ -454,8 +432,7 @@ InferredResults infer_resize(InferContext& c) {
   const CallValueInfo& self = c.tensor("self");
   const Exprs sizes = c.has("the_template") ? c.tensor("the_template").sizes : c.exprs("size");
   const bool is_unchanged =
-      sizes.size() == self.sizes.size() &&
-      std::equal(sizes.begin(), sizes.end(), self.sizes.begin(), [&](sym::Expr a, sym::Expr b) { return c.is(a, b); });
+      sizes.size() == self.sizes.size() && std::equal(sizes.begin(), sizes.end(), self.sizes.begin(), [&](sym::Expr a, sym::Expr b) { return c.is(a, b); });
   CallValueInfo view = view_of(self);
   if (c.has("memory_format")) return std::nullopt;
   if (is_unchanged) return one(std::move(view));
@@ -492,8 +469,7 @@ InferredResults infer_view_as_real(InferContext& c) {
 
 InferredResults infer_view_as_complex(InferContext& c) {
   CallValueInfo view = view_of(c.tensor("self"));
-  if (!is_float(view.dtype) || view.sizes.empty())
-    c.reject("expected real and imaginary parts, found {}", to_string(view.dtype));
+  if (!is_float(view.dtype) || view.sizes.empty()) c.reject("expected real and imaginary parts, found {}", to_string(view.dtype));
   c.require_equal(2, view.sizes.back(), "size of the last dimension");
   view.dtype = complex_of(view.dtype);
   view.sizes.pop_back();
@@ -545,8 +521,7 @@ void add_view_rules(RuleTable& table) {
   for (const auto& [name, rule] : with_copies) {
     const std::string text = name, op = text.substr(0, text.find('.')), overload = text.substr(op.size());
     table.emplace("aten::" + text, rule);
-    table.emplace("aten::" + op + "_copy" + overload,
-                  copied(op == "view" && overload.empty() ? Rule(infer_reshape) : rule));
+    table.emplace("aten::" + op + "_copy" + overload, copied(op == "view" && overload.empty() ? Rule(infer_reshape) : rule));
   }
   // In place: the metadata of the argument changes.
   add_rules(table, {"aten::squeeze_", "aten::squeeze_.dim", "aten::squeeze_.dims"}, infer_squeeze);

@@ -50,16 +50,13 @@ const NamedForm* find_named_form(std::string_view op) {
 }
 
 bool writes(const Schema& schema) {
-  return std::any_of(schema.arguments.begin(), schema.arguments.end(),
-                     [](const SchemaArgument& argument) { return argument.written; });
+  return std::any_of(schema.arguments.begin(), schema.arguments.end(), [](const SchemaArgument& argument) { return argument.written; });
 }
 
 // Overloads of one name may be different ops: pow_.Scalar has a number as its exponent, pow.Scalar as its base.
 bool take_the_same(const Schema& a, const Schema& b) {
   return std::equal(a.arguments.begin(), a.arguments.end(), b.arguments.begin(), b.arguments.end(),
-                    [](const SchemaArgument& x, const SchemaArgument& y) {
-                      return x.name == y.name && x.is_tensor == y.is_tensor && x.is_list == y.is_list;
-                    });
+                    [](const SchemaArgument& x, const SchemaArgument& y) { return x.name == y.name && x.is_tensor == y.is_tensor && x.is_list == y.is_list; });
 }
 
 // The overload that takes the same arguments but those that a call with out= writes.
@@ -70,8 +67,7 @@ std::optional<std::string> overload_without_out(const Call& call, const Schema& 
     if (!argument.out) taken.push_back(argument.name);
   std::string stem = call.overload.substr(0, call.overload.size() - std::string_view("out").size());
   if (stem.ends_with('_')) stem.pop_back();
-  for (const std::string& overload :
-       {stem, "dim_" + stem, std::string("Tensor"), std::string("Scalar"), std::string("default")}) {
+  for (const std::string& overload : {stem, "dim_" + stem, std::string("Tensor"), std::string("Scalar"), std::string("default")}) {
     const auto found = schemas.find(call.callee, overload);
     if (!found || writes(*found) || found->arguments.size() != taken.size()) continue;
     if (std::equal(taken.begin(), taken.end(), found->arguments.begin(),
@@ -87,8 +83,7 @@ std::optional<FunctionalForm> form_without_out(FunctionalForm form, const Schema
   if (!overload) return std::nullopt;
   form.call.overload = *overload;
   const auto is_out = [&](std::string_view name) {
-    return std::any_of(schema.arguments.begin(), schema.arguments.end(),
-                       [&](const SchemaArgument& argument) { return argument.out && argument.name == name; });
+    return std::any_of(schema.arguments.begin(), schema.arguments.end(), [&](const SchemaArgument& argument) { return argument.out && argument.name == name; });
   };
   std::erase_if(form.call.kwargs, [&](const auto& keyword) { return is_out(keyword.first); });
   form.result_count = schema.returns.size();
@@ -137,8 +132,7 @@ std::optional<FunctionalForm> functional_form(const Call& call, const Schema& sc
 
 class Functionalizer {
  public:
-  Functionalizer(const CallGraph& read, const SchemaSource& schemas)
-      : read_(read), schemas_(schemas), states_(read.values.size()) {}
+  Functionalizer(const CallGraph& read, const SchemaSource& schemas) : read_(read), schemas_(schemas), states_(read.values.size()) {}
 
   CallGraph run() {
     out_ = read_;
@@ -152,8 +146,7 @@ class Functionalizer {
     }
     for (CallValue& input : out_.inputs) input = add_input(input);
     for (const Call& call : read_.calls) add(call);
-    for (Arg& output : out_.outputs)
-      for_each_operand_ref(output, [this](OperandRef& ref) { ref.operand = returned(ref.operand); });
+    for (Arg& output : out_.outputs) for_each_operand_ref(output, [this](OperandRef& ref) { ref.operand = returned(ref.operand); });
     add_mutations();
     return std::move(out_);
   }
@@ -240,8 +233,7 @@ class Functionalizer {
   }
 
   void replace_operands(Call& call, CallValue base, CallValue current) {
-    for_each_operand_ref(call,
-                         [&](OperandRef& ref) { ref.operand = ref.operand == base ? current : fresh(ref.operand); });
+    for_each_operand_ref(call, [&](OperandRef& ref) { ref.operand = ref.operand == base ? current : fresh(ref.operand); });
   }
 
   void add(const Call& call) {
@@ -258,8 +250,7 @@ class Functionalizer {
     for (size_t r = 0; r < call.results.size(); ++r) {
       State& state = states_[call.results[r]];
       copy.results[r] = state.current = add_value(read_.values[call.results[r]]);
-      if (const auto version = versions_.find(state.storage); version != versions_.end())
-        state.version = version->second;
+      if (const auto version = versions_.find(state.storage); version != versions_.end()) state.version = version->second;
       const int alias = effects.alias_of[r];
       if (alias < 0 || states_[static_cast<CallValue>(alias)].storage != state.storage) continue;
       state.base = static_cast<CallValue>(alias);
@@ -276,20 +267,17 @@ class Functionalizer {
     std::set<uint32_t> storages;
     for (CallValue value : written) {
       check_random(call, value);
-      if (!storages.insert(states_[value].storage).second)
-        throw_unsupported("{}: it writes to two tensors of one memory", describe(read_, call));
+      if (!storages.insert(states_[value].storage).second) throw_unsupported("{}: it writes to two tensors of one memory", describe(read_, call));
     }
     for_each_operand_ref(form->call, [this](OperandRef& ref) { ref.operand = fresh(ref.operand); });
     define_results(call, written, *form);
     const std::vector<CallValue> results = form->call.results;
     const OriginId origin = call.origin;
     out_.calls.push_back(std::move(form->call));
-    for (size_t w = 0; w < written.size(); ++w)
-      write(written[w], laid_out_as(written[w], results[form->written_results[w]], origin), origin);
+    for (size_t w = 0; w < written.size(); ++w) write(written[w], laid_out_as(written[w], results[form->written_results[w]], origin), origin);
     // Results of the call that are its arguments; others have been defined.
     for (size_t r = 0; r < call.results.size(); ++r)
-      if (const int alias = effects.alias_of[r]; alias >= 0)
-        states_[call.results[r]].root = root_of(static_cast<CallValue>(alias));
+      if (const int alias = effects.alias_of[r]; alias >= 0) states_[call.results[r]].root = root_of(static_cast<CallValue>(alias));
   }
 
   // A call that no other op stands for: it writes to copies of what it writes to and of all that this is a view of.
@@ -298,8 +286,7 @@ class Functionalizer {
       throw_unsupported("{}: it writes to an argument and has no form that returns it", describe(read_, call));
     std::map<uint32_t, std::pair<CallValue, CallValue>> copies;  // by storage: a value of read_ that shows all of it, its copy of out_
     for (CallValue value : written) {
-      if (overlapping_.contains(states_[value].storage))
-        throw_unsupported("a write to an input whose memory another input shows in another form");
+      if (overlapping_.contains(states_[value].storage)) throw_unsupported("a write to an input whose memory another input shows in another form");
       CallValue whole = root_of(value);
       while (states_[whole].base) whole = root_of(*states_[whole].base);
       const auto [copy, fresh_one] = copies.try_emplace(states_[value].storage, whole, 0);
@@ -362,8 +349,7 @@ class Functionalizer {
   void check_random(const Call& call, CallValue written) const {
     const CallValueInfo& info = read_.values[written];
     ProvenSizes sizes(read_.assumptions);
-    if ((call.callee == "aten::normal_" && !is_dense(info, sizes)) ||
-        (full_name(call) == "aten::bernoulli_.float" && !is_contiguous(info, sizes)))
+    if ((call.callee == "aten::normal_" && !is_dense(info, sizes)) || (full_name(call) == "aten::bernoulli_.float" && !is_contiguous(info, sizes)))
       throw_unsupported("{}: it writes random numbers to strides {}", describe(read_, call), to_string(info.strides));
   }
 
@@ -392,8 +378,7 @@ class Functionalizer {
       } else if (inferred && inferred->size() == form.result_count) {
         form.call.results.push_back(add_unnamed((*inferred)[r]));
       } else {
-        form.call.results.push_back(
-            add_unnamed(read_.values[written.at(static_cast<size_t>(position - form.written_results.begin()))]));
+        form.call.results.push_back(add_unnamed(read_.values[written.at(static_cast<size_t>(position - form.written_results.begin()))]));
       }
     }
   }
@@ -415,8 +400,7 @@ class Functionalizer {
   void write(CallValue value, CallValue changed, OriginId origin) {
     value = root_of(value);
     const uint32_t storage = states_[value].storage;
-    if (overlapping_.contains(storage))
-      throw_unsupported("a write to an input whose memory another input shows in another form");
+    if (overlapping_.contains(storage)) throw_unsupported("a write to an input whose memory another input shows in another form");
     std::vector<std::pair<CallValue, CallValue>> path{{value, changed}};  // of read_, of out_
     for (CallValue at = value; states_[at].base;) {
       const State& state = states_[at];
@@ -460,15 +444,12 @@ class Functionalizer {
 }  // namespace
 
 std::pair<std::string, std::string> functional_name(const Call& call, const SchemaSource& schemas) {
-  if (const NamedForm* named = find_named_form(full_name(call)))
-    return {std::string(named->callee), std::string(named->overload)};
+  if (const NamedForm* named = find_named_form(full_name(call))) return {std::string(named->callee), std::string(named->overload)};
   if (const auto schema = schemas.find(call.callee, call.overload))
     if (const auto overload = overload_without_out(call, *schema, schemas)) return {call.callee, *overload};
   return {std::string(functional_callee(call.callee)), call.overload};
 }
 
-CallGraph functionalize(const CallGraph& calls, const SchemaSource& schemas) {
-  return Functionalizer(calls, schemas).run();
-}
+CallGraph functionalize(const CallGraph& calls, const SchemaSource& schemas) { return Functionalizer(calls, schemas).run(); }
 
 }  // namespace cxxinductor::model

@@ -38,8 +38,8 @@ const JoinedForm* form_of(const Call& call) {
 
 // Those that return what they make and write to nothing.
 bool is_functional_collective(std::string_view callee) {
-  static constexpr std::array others{"all_reduce_coalesced", "all_gather_into_tensor_coalesced", "reduce_scatter_tensor_coalesced",
-                                     "all_to_all_single", "broadcast"};
+  static constexpr std::array others{"all_reduce_coalesced", "all_gather_into_tensor_coalesced", "reduce_scatter_tensor_coalesced", "all_to_all_single",
+                                     "broadcast"};
   constexpr std::string_view space = "_c10d_functional::";
   return std::ranges::count(joined_forms, callee, &JoinedForm::callee) > 0 ||
          (callee.starts_with(space) && std::ranges::count(others, callee.substr(space.size())) > 0);
@@ -208,8 +208,7 @@ class Joining {
   void write_notes() {
     for (const Bucket& bucket : buckets_)
       if (bucket.members > 1)
-        graph_.collective_notes.push_back(
-            fmt::format("{} x {} joined into one call, {} bytes", bucket.members, short_name(bucket.form->callee), bucket.bytes));
+        graph_.collective_notes.push_back(fmt::format("{} x {} joined into one call, {} bytes", bucket.members, short_name(bucket.form->callee), bucket.bytes));
     for (const auto& [what, count] : refused_) graph_.collective_notes.push_back(fmt::format("{} x {}", count, what));
   }
 
@@ -219,9 +218,9 @@ class Joining {
   const bool sizes_may_vary_;
   std::set<std::string> input_symbols_;
   std::vector<Bucket> buckets_;
-  std::map<std::string, size_t> open_;  // by key, the bucket that the next call may join
+  std::map<std::string, size_t> open_;      // by key, the bucket that the next call may join
   std::map<std::string, Effects> effects_;  // by full name
-  std::map<std::string, size_t> refused_;  // by what is said of them, how many calls
+  std::map<std::string, size_t> refused_;   // by what is said of them, how many calls
 };
 
 }  // namespace

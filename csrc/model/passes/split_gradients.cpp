@@ -116,8 +116,8 @@ class Splitter {
   // exposed: values that are not to be kept.
   SplitGraphs run(std::set<CallValue> exposed) {
     need_gradients([this](CallValue value) { return bool{dependent_[value]}; });
-    const std::set<CallValue> chosen = values_to_keep({joint_, schemas_, producers_, dependent_, forward_calls_, backward_calls_,
-                                                       std::exchange(kept_, {}), std::move(exposed)});
+    const std::set<CallValue> chosen =
+        values_to_keep({joint_, schemas_, producers_, dependent_, forward_calls_, backward_calls_, std::exchange(kept_, {}), std::move(exposed)});
     need_gradients([&](CallValue value) { return !chosen.contains(value); });
     SplitGraphs split;
     split.kept = keep();
@@ -144,7 +144,9 @@ class Splitter {
     }
   }
 
-  void need_forward(CallValue value) { need(value, forward_calls_, [](CallValue) { return true; }); }
+  void need_forward(CallValue value) {
+    need(value, forward_calls_, [](CallValue) { return true; });
+  }
   // The calls of gradients, up to values that are not computed: these are kept.
   template <class IsComputed>
   void need_gradients(IsComputed is_computed) {
@@ -199,8 +201,7 @@ class Splitter {
       });
       const bool is_result = output != joint_.outputs.begin() + static_cast<ptrdiff_t>(results_);
       if (!is_result) added_.push_back(value);
-      kept.push_back({Kept::Of::Output, static_cast<uint32_t>(is_result ? output - joint_.outputs.begin()
-                                                                        : results_ + added_.size() - 1)});
+      kept.push_back({Kept::Of::Output, static_cast<uint32_t>(is_result ? output - joint_.outputs.begin() : results_ + added_.size() - 1)});
     }
     return kept;
   }
@@ -269,8 +270,7 @@ class Splitter {
 
 }  // namespace
 
-SplitGraphs split_gradients(const CallGraph& joint, size_t results, const std::vector<uint32_t>& output_gradients,
-                            const SchemaSource& schemas) {
+SplitGraphs split_gradients(const CallGraph& joint, size_t results, const std::vector<uint32_t>& output_gradients, const SchemaSource& schemas) {
   const std::set<CallValue> read = Splitter(joint, results, output_gradients, schemas).read_values();
   const CallGraph forms = decompose(decompose(joint, schemas), schemas, Fragments::RecomputeForms);
   // Passes over the calls leave inputs and results in their places.

@@ -28,8 +28,7 @@ struct SplitGraphs {
 // What is kept is a minimum cut (values_to_keep.h) of the calls in their recompute forms (decompose.h): never more than eager
 // keeps, and of inputs and results only those that eager keeps, since the caller may write to the others before the backward pass runs.
 // Unsupported where an input that the function writes to is read after it.
-SplitGraphs split_gradients(const CallGraph& joint, size_t results, const std::vector<uint32_t>& output_gradients,
-                            const SchemaSource& schemas);
+SplitGraphs split_gradients(const CallGraph& joint, size_t results, const std::vector<uint32_t>& output_gradients, const SchemaSource& schemas);
 
 // Of the tensors that are kept, inputs included; symbolic sizes enter as size hints.
 int64_t kept_bytes(const SplitGraphs& split);

@@ -25,14 +25,12 @@ std::vector<int> aliases_of(const Call& call, const SchemaSource& schemas) {
 
 class Cut {
  public:
-  explicit Cut(const JointCalls& joint)
-      : joint_(joint), bases_(bases_of(joint.graph, joint.schemas)), values_(joint.graph.values.size()) {}
+  explicit Cut(const JointCalls& joint) : joint_(joint), bases_(bases_of(joint.graph, joint.schemas)), values_(joint.graph.values.size()) {}
 
   std::set<CallValue> run() {
     for (CallValue input : joint_.graph.inputs) values_[input].is_stored = true;
     for (size_t c = 0; c < joint_.graph.calls.size(); ++c) describe(c);
-    for (const Arg& output : joint_.graph.outputs)
-      for_each_operand_ref(output, [this](const OperandRef& ref) { base_of(ref.operand).is_stored = true; });
+    for (const Arg& output : joint_.graph.outputs) for_each_operand_ref(output, [this](const OperandRef& ref) { base_of(ref.operand).is_stored = true; });
     return cut();
   }
 
@@ -63,8 +61,7 @@ class Cut {
       value.is_view = all_view;
       value.depth = depth + (is_library ? 1 : 0);
       value.is_repeatable = is_repeatable;
-      value.is_position = is_repeatable && std::all_of(operands.begin(), operands.end(),
-                                                       [this](CallValue v) { return values_[v].is_position; });
+      value.is_position = is_repeatable && std::all_of(operands.begin(), operands.end(), [this](CallValue v) { return values_[v].is_position; });
       value.is_stored = cost != RecomputeCost::Free && !all_view;
     }
   }
@@ -75,8 +72,7 @@ class Cut {
     for (CallValue operand : operands) {
       Value& base = base_of(operand);
       if (is_forward && is_library) base.is_stored = true;
-      if ((is_forward && depth > base.depth) || (is_backward && is_library && is_made_forward(operand)))
-        base.is_stored = base.is_stored_later = true;
+      if ((is_forward && depth > base.depth) || (is_backward && is_library && is_made_forward(operand))) base.is_stored = base.is_stored_later = true;
     }
   }
 
@@ -114,15 +110,13 @@ class Cut {
       network.add_edge(made(id), used(id), may_keep(id) ? cost_of_keeping(id) : FlowNetwork::unlimited);
       if (joint_.read.contains(id)) network.add_edge(used(id), sink, FlowNetwork::unlimited);
       if (value.is_repeatable && (!value.is_stored_later || value.is_position || value.is_view)) {
-        for (CallValue operand : operands_of(joint_.graph.calls[joint_.producers[id]]))
-          network.add_edge(used(operand), made(id), FlowNetwork::unlimited);
+        for (CallValue operand : operands_of(joint_.graph.calls[joint_.producers[id]])) network.add_edge(used(operand), made(id), FlowNetwork::unlimited);
       } else {
         network.add_edge(source, made(id), FlowNetwork::unlimited);
       }
     }
     const std::vector<bool> is_backward = network.sink_side(source, sink);
-    if (network.flow() >= FlowNetwork::unlimited)
-      throw_unsupported("the backward pass reads what the caller may write to, and eager's does not");
+    if (network.flow() >= FlowNetwork::unlimited) throw_unsupported("the backward pass reads what the caller may write to, and eager's does not");
     std::set<CallValue> kept;
     for (CallValue id = 0; id < values_.size(); ++id)
       if (!joint_.dependent[id] && !is_backward[made(id)] && is_backward[used(id)]) kept.insert(id);

@@ -16,12 +16,12 @@ struct JointCalls {
 
   const CallGraph& graph;
   const SchemaSource& schemas;
-  std::vector<size_t> producers;        // by value: its call, or no_call
-  std::vector<bool> dependent;          // by value: on the gradients of outputs
-  std::set<size_t> forward_calls;       // that results of the function need
-  std::set<size_t> backward_calls;      // of dependent values that the gradients need
-  std::set<CallValue> read;             // values that are not dependent, but are read by those calls or are gradients
-  std::set<CallValue> exposed;  // that the caller may write to before the backward pass runs: not to be kept
+  std::vector<size_t> producers;    // by value: its call, or no_call
+  std::vector<bool> dependent;      // by value: on the gradients of outputs
+  std::set<size_t> forward_calls;   // that results of the function need
+  std::set<size_t> backward_calls;  // of dependent values that the gradients need
+  std::set<CallValue> read;         // values that are not dependent, but are read by those calls or are gradients
+  std::set<CallValue> exposed;      // that the caller may write to before the backward pass runs: not to be kept
 };
 
 // Whether all results show the memory of operands.

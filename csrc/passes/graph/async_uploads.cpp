@@ -17,8 +17,7 @@ bool lies_in_pageable_memory(const graph::Graph& graph, ValueId id) {
   while (graph.values[id].producer.valid() && graph::is_view(graph.nodes[graph.values[id].producer].kind))
     id = std::get<ValueId>(graph.nodes[graph.values[id].producer].operands.front());
   const graph::Value& value = graph.values[id];
-  return in_host_memory(value.device) && value.producer.valid() &&
-         !graph.nodes[value.producer].as<graph::Extern>();
+  return in_host_memory(value.device) && value.producer.valid() && !graph.nodes[value.producer].as<graph::Extern>();
 }
 
 }  // namespace
@@ -29,9 +28,7 @@ bool unblock_uploads(graph::Graph& graph, const Options&) {
     auto* call = std::get_if<graph::Extern>(&node.kind);
     if (!call || !is_call_of(*call, OpFamily::Conversion)) continue;
     const ValueId* source = value_argument(node, ArgRole::Input);
-    if (!source || !has_streams(graph.values[node.results.at(0)].device) ||
-        !lies_in_pageable_memory(graph, *source))
-      continue;
+    if (!source || !has_streams(graph.values[node.results.at(0)].device) || !lies_in_pageable_memory(graph, *source)) continue;
     Arg* non_blocking = find_argument(*call, ArgRole::NonBlocking);
     if (non_blocking && *non_blocking == Arg(true)) continue;
     set_argument(*call, ArgRole::NonBlocking, Arg(true));

@@ -16,14 +16,12 @@ using graph::ValueId;
 // Added to scores, or true where they count.
 bool lets_through(const ScalarOrExpr& number) {
   const auto* scalar = std::get_if<Scalar>(&number);
-  return scalar &&
-         (scalar->dtype() == DType::Bool ? scalar->truth() : is_float(scalar->dtype()) && scalar->real() == 0);
+  return scalar && (scalar->dtype() == DType::Bool ? scalar->truth() : is_float(scalar->dtype()) && scalar->real() == 0);
 }
 // Torch masks with the least f16 where cuDNN has no infinity: no score comes near it.
 bool shuts_out(const ScalarOrExpr& number) {
   const auto* scalar = std::get_if<Scalar>(&number);
-  return scalar &&
-         (scalar->dtype() == DType::Bool ? !scalar->truth() : is_float(scalar->dtype()) && scalar->real() <= -65504);
+  return scalar && (scalar->dtype() == DType::Bool ? !scalar->truth() : is_float(scalar->dtype()) && scalar->real() <= -65504);
 }
 
 // Of keys, by a mask, to each query: all; those at its place and before it, of as many as there are queries; or others.
@@ -33,15 +31,12 @@ Shown shown_by(IndexPropagation& elements, const graph::Graph& graph, ValueId ma
   const auto element = elements.of(mask);
   if (!element) return Shown::Others;
   if (!element->condition) return lets_through(element->value) ? Shown::All : Shown::Others;
-  const std::vector<sym::Expr>&q = graph.values[query].sizes, &k = graph.values[key].sizes,
-        &m = graph.values[mask].sizes;
+  const std::vector<sym::Expr>&q = graph.values[query].sizes, &k = graph.values[key].sizes, &m = graph.values[mask].sizes;
   if (q.size() < 2 || k.size() < 2 || m.size() < 2) return Shown::Others;
   const loops::Space& space = elements.space(mask);
   const std::vector<sym::Expr> position = elements.position(mask);
   const sym::Expr length = q[q.size() - 2], row = position[m.size() - 2], column = position[m.size() - 1];
-  if (!space.equal(length, k[k.size() - 2]) || !space.equal(length, m[m.size() - 2]) ||
-      !space.equal(length, m[m.size() - 1]))
-    return Shown::Others;
+  if (!space.equal(length, k[k.size() - 2]) || !space.equal(length, m[m.size() - 2]) || !space.equal(length, m[m.size() - 1])) return Shown::Others;
   // Scores count where `reach` is not negative.
   const auto [a, b] = *element->condition;
   sym::Expr reach;
@@ -75,8 +70,7 @@ bool tell(IndexPropagation& elements, const graph::Graph& graph, graph::Node& no
   if (shown == Shown::Others) return false;
   uint32_t readers = 0;
   for_each_operand_ref(call, [&](OperandRef ref) { readers += ref.operand == mask->as<OperandRef>()->operand; });
-  const bool plain = call.mutated_operands.empty() &&
-                     std::all_of(call.alias_of.begin(), call.alias_of.end(), [](int of) { return of < 0; });
+  const bool plain = call.mutated_operands.empty() && std::all_of(call.alias_of.begin(), call.alias_of.end(), [](int of) { return of < 0; });
   if (readers != 1 || !plain) return false;
   // Before is_causal a call may leave out dropout_p alone.
   const auto before = static_cast<size_t>(op.find(ArgRole::IsCausal)->position);
@@ -97,8 +91,7 @@ bool use_causal_attention(graph::Graph& graph, const Options&) {
   for (graph::Node& node : graph.nodes) {
     const auto* call = node.as<graph::Extern>();
     const LibraryOp* op = call ? library_op(*call) : nullptr;
-    if (op && (op->family == OpFamily::Attention || op->family == OpFamily::AttentionGradient))
-      changed = tell(elements, graph, node, *op) || changed;
+    if (op && (op->family == OpFamily::Attention || op->family == OpFamily::AttentionGradient)) changed = tell(elements, graph, node, *op) || changed;
   }
   return changed;
 }

@@ -30,12 +30,10 @@ std::vector<Expr> channels_last_strides(const std::vector<Expr>& sizes) {
 
 class ChannelsLast {
  public:
-  explicit ChannelsLast(graph::Graph& graph)
-      : graph_(graph), turned_(graph.values.size(), 0), escapes_(escaping_values(graph, false)) {}
+  explicit ChannelsLast(graph::Graph& graph) : graph_(graph), turned_(graph.values.size(), 0), escapes_(escaping_values(graph, false)) {}
 
   bool run() {
-    if (std::none_of(graph_.nodes.begin(), graph_.nodes.end(), [&](const graph::Node& n) { return is_convolution(n); }))
-      return false;
+    if (std::none_of(graph_.nodes.begin(), graph_.nodes.end(), [&](const graph::Node& n) { return is_convolution(n); })) return false;
     mark_values();
     if (bytes_saved() <= 0) return false;
     const NodeId end(graph_.nodes.size());
@@ -99,13 +97,10 @@ class ChannelsLast {
   // Whether its strides may be chosen: computed by a generated kernel, and not visible outside of the graph.
   bool is_free(ValueId id) const {
     if (!id.valid() || !value(id).producer.valid() || is_escaping(id)) return false;
-    return is_pointwise(graph_.nodes[value(id).producer]) && value(id).sizes.size() == rank &&
-           value(id).layout.kind == graph::Layout::Kind::Flexible;
+    return is_pointwise(graph_.nodes[value(id).producer]) && value(id).sizes.size() == rank && value(id).layout.kind == graph::Layout::Kind::Flexible;
   }
 
-  static bool is_pointwise(const graph::Node& node) {
-    return node.as<graph::Elementwise>() || node.as<graph::Pad>() || node.as<graph::Gather>();
-  }
+  static bool is_pointwise(const graph::Node& node) { return node.as<graph::Elementwise>() || node.as<graph::Pad>() || node.as<graph::Gather>(); }
 
   // Windows of a value are laid out as it is.
   ValueId root(ValueId id) const {
@@ -138,8 +133,7 @@ class ChannelsLast {
       } else if (const ValueId* followed = is_follower(node) ? value_argument(node, ArgRole::Input) : nullptr; followed && is_turned(*followed)) {
         for (ValueId result : node.results) turned_[result] = 1;
       } else if (is_pointwise(node) && is_free(node.results[0])) {
-        turned_[node.results[0]] =
-            std::any_of(node.operands.begin(), node.operands.end(), [&](const auto& o) { return is_turned(o); });
+        turned_[node.results[0]] = std::any_of(node.operands.begin(), node.operands.end(), [&](const auto& o) { return is_turned(o); });
       }
     }
   }
@@ -227,9 +221,9 @@ class ChannelsLast {
   }
 
   graph::Graph& graph_;
-  IdVector<ValueId, char> turned_;  // by value: will be in channels-last strides
+  IdVector<ValueId, char> turned_;                      // by value: will be in channels-last strides
   std::map<ValueId, std::vector<Expr>> eager_strides_;  // of values that were turned
-  IdVector<ValueId, char> escapes_;  // by value: somebody outside sees its strides
+  IdVector<ValueId, char> escapes_;                     // by value: somebody outside sees its strides
 };
 
 }  // namespace

@@ -24,10 +24,7 @@ using Window = std::vector<Place>;
 class ScatterComposer {
  public:
   explicit ScatterComposer(graph::Graph& graph)
-      : graph_(graph),
-        uses_(graph.values.size(), 0),
-        escaping_(escaping_values(graph)),
-        replacements_(no_replacements(graph)) {
+      : graph_(graph), uses_(graph.values.size(), 0), escaping_(escaping_values(graph)), replacements_(no_replacements(graph)) {
     for (const graph::Node& node : graph.nodes)
       for (const graph::Operand& operand : node.operands)
         if (const auto* id = std::get_if<ValueId>(&operand)) ++uses_[*id];
@@ -54,9 +51,7 @@ class ScatterComposer {
  private:
   const graph::Value& value(ValueId id) const { return graph_.values[id]; }
   static ValueId operand(const graph::Node& node, size_t i) { return std::get<ValueId>(node.operands.at(i)); }
-  const graph::Node* producer(ValueId id) const {
-    return value(id).producer.valid() ? &graph_.nodes[value(id).producer] : nullptr;
-  }
+  const graph::Node* producer(ValueId id) const { return value(id).producer.valid() ? &graph_.nodes[value(id).producer] : nullptr; }
 
   Window whole(ValueId id) const {
     Window window(value(id).sizes.size());
@@ -125,8 +120,7 @@ class ScatterComposer {
     const auto dims = unit_reshape(id, source);
     if (!dims) return std::nullopt;
     Window window(outer.target.size());
-    for (size_t d = 0; d < window.size(); ++d)
-      window[d] = {(*dims)[static_cast<size_t>(outer.target[d])], outer.start[d], outer.step[d]};
+    for (size_t d = 0; d < window.size(); ++d) window[d] = {(*dims)[static_cast<size_t>(outer.target[d])], outer.start[d], outer.step[d]};
     return window;
   }
 
@@ -147,12 +141,9 @@ class ScatterComposer {
   bool compose(graph::NodeId id) {
     const graph::Node outer_node = graph_.nodes[id];
     const auto* outer = outer_node.as<graph::Scatter>();
-    if (!outer || outer_node.operands.size() > 2 || outer->combine != Combine::Overwrite || outer->inplace)
-      return false;
+    if (!outer || outer_node.operands.size() > 2 || outer->combine != Combine::Overwrite || outer->inplace) return false;
     const ValueId tensor = operand(outer_node, 0), source = operand(outer_node, 1);
-    if (const auto read = window_on(tensor, unlike_copies(source));
-        read && drop_if_nothing_changes(outer_node, *read, *outer))
-      return true;
+    if (const auto read = window_on(tensor, unlike_copies(source)); read && drop_if_nothing_changes(outer_node, *read, *outer)) return true;
     // Through at most one reshape, none of them read by anybody else.
     ValueId made = source;
     const graph::Node* inner_node = producer(made);
@@ -205,8 +196,7 @@ class ScatterComposer {
     composed.target.clear();
     composed.start.clear();
     composed.step.clear();
-    const auto added =
-        static_cast<int>(std::count_if(window.begin(), window.end(), [](const Place& p) { return p.dim < 0; }));
+    const auto added = static_cast<int>(std::count_if(window.begin(), window.end(), [](const Place& p) { return p.dim < 0; }));
     int next_unit = 0;
     std::vector<bool> covered(inner.target.size(), false);
     for (size_t d = 0; d < window.size(); ++d) {

@@ -117,8 +117,7 @@ class ConstantFolder {
   }
 
   // The tensors that are left must say the result's dtype, sizes and device.
-  bool still_typed(const graph::Node& node, ScalarOp op, const std::vector<graph::Operand>& operands,
-                   DType dtype) const {
+  bool still_typed(const graph::Node& node, ScalarOp op, const std::vector<graph::Operand>& operands, DType dtype) const {
     const graph::Value& value = graph_.values[node.results[0]];
     for (const graph::Operand& operand : operands)
       if (const auto* id = std::get_if<ValueId>(&operand);

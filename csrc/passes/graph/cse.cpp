@@ -12,8 +12,7 @@ namespace {
 using graph::ValueId;
 
 bool same_result(const graph::Value& a, const graph::Value& b) {
-  return a.dtype == b.dtype && a.device == b.device && a.sizes == b.sizes && a.layout.kind == b.layout.kind &&
-         a.layout.strides == b.layout.strides;
+  return a.dtype == b.dtype && a.device == b.device && a.sizes == b.sizes && a.layout.kind == b.layout.kind && a.layout.strides == b.layout.strides;
 }
 
 bool same_node(const graph::Graph& graph, const graph::Node& a, const graph::Node& b) {

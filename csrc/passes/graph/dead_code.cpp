@@ -20,19 +20,16 @@ bool remove_dead_code(graph::Graph& graph, const Options&) {
   for (size_t n = graph.nodes.size(); n-- > 0;) {
     const graph::Node& node = graph.nodes[graph::NodeId(n)];
     // Side effects are needed for themselves; so are checks of data-dependent indices.
-    if (const auto* call = node.as<graph::Extern>(); call && (call->ordered || !call->mutated_operands.empty()))
-      keep[n] = true;
+    if (const auto* call = node.as<graph::Extern>(); call && (call->ordered || !call->mutated_operands.empty())) keep[n] = true;
     if (const auto* gather = node.as<graph::Gather>(); gather && gather->check) keep[n] = true;
-    if (const auto* scatter = node.as<graph::Scatter>(); scatter && scatter->check && node.operands.size() > 2)
-      keep[n] = true;
+    if (const auto* scatter = node.as<graph::Scatter>(); scatter && scatter->check && node.operands.size() > 2) keep[n] = true;
     if (!keep[n]) {
       all = false;
       continue;
     }
     for (const graph::Operand& operand : node.operands)
       if (const auto* id = std::get_if<graph::ValueId>(&operand)) need(*id);
-    graph::for_each_definer(graph, definers, graph::NodeId(n),
-                            [&](graph::NodeId definer) { keep[definer.index()] = true; });
+    graph::for_each_definer(graph, definers, graph::NodeId(n), [&](graph::NodeId definer) { keep[definer.index()] = true; });
   }
   if (!all) keep_nodes(graph, keep);
   return !all;

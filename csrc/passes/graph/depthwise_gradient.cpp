@@ -1,7 +1,8 @@
 // Takes the input's gradient of a depthwise convolution by a convolution with the kernels turned around, on CUDA in 16 bits.
 //
 // With stride 1 the two are the same sums. cuDNN's kernels for the forward direction take 0.6 of the time of those for this gradient
-// (dgrad2d_c1_k1_nhwc: 73 us a layer of ConvNeXt-B at batch 32 on an H100, conv2d_c1_k1_nhwc 42; benchmarks/graphs.py --kernels 45), and write where the plan says.
+// (dgrad2d_c1_k1_nhwc: 73 us a layer of ConvNeXt-B at batch 32 on an H100, conv2d_c1_k1_nhwc 42; benchmarks/graphs.py --kernels 45), and write where the plan
+// says.
 #include <array>
 #include <optional>
 #include <utility>
@@ -38,9 +39,11 @@ std::optional<Gradient> gradient_of(const graph::Graph& graph, const graph::Node
   const ValueId *of_output = value_argument(node, ArgRole::OutputGradient), *weight = value_argument(node, ArgRole::Weight);
   if (!of_output || !weight) return std::nullopt;
   const graph::Value &value = graph.values[*of_output], &kernels = graph.values[*weight];
-  if (!eager(value.device).slow_depthwise_gradients || (value.dtype != DType::F16 && value.dtype != DType::BF16) || value.sizes.size() != image_rank) return std::nullopt;
+  if (!eager(value.device).slow_depthwise_gradients || (value.dtype != DType::F16 && value.dtype != DType::BF16) || value.sizes.size() != image_rank)
+    return std::nullopt;
   const auto* groups = argument(ArgRole::Groups)->as<int64_t>();
-  const bool is_depthwise = groups && *groups > 1 && kernels.sizes[0].is_constant(*groups) && kernels.sizes[1].is_constant(1) && value.sizes[1].is_constant(*groups);
+  const bool is_depthwise =
+      groups && *groups > 1 && kernels.sizes[0].is_constant(*groups) && kernels.sizes[1].is_constant(1) && value.sizes[1].is_constant(*groups);
   const auto* transposed = argument(ArgRole::Transposed)->as<bool>();
   if (!is_depthwise || !transposed || *transposed) return std::nullopt;
   const auto stride = pair_of(argument(ArgRole::Stride)), padding = pair_of(argument(ArgRole::Padding)), dilation = pair_of(argument(ArgRole::Dilation));

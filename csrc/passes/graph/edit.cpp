@@ -74,8 +74,7 @@ void sort_nodes(graph::Graph& graph, const IdVector<ValueId, ValueId>* replaceme
   auto place = [&](auto&& self, NodeId id) -> void {
     if (std::exchange(placed[id.index()], 1)) return;
     for (const graph::Operand& operand : graph.nodes[id].operands)
-      if (const auto* value = std::get_if<ValueId>(&operand); value && graph.values[*value].producer.valid())
-        self(self, graph.values[*value].producer);
+      if (const auto* value = std::get_if<ValueId>(&operand); value && graph.values[*value].producer.valid()) self(self, graph.values[*value].producer);
     graph::for_each_definer(graph, definers, id, [&](NodeId definer) { self(self, definer); });
     order.push_back(id);
   };
@@ -109,8 +108,7 @@ IdVector<ValueId, char> escaping_values(const graph::Graph& graph, bool flexible
 bool is_signature_value(const graph::Graph& graph, ValueId id) {
   return std::any_of(graph.outputs.begin(), graph.outputs.end(),
                      [&](const graph::Output& o) { return o.kind == graph::Output::Kind::Tensor && o.value == id; }) ||
-         std::any_of(graph.mutations.begin(), graph.mutations.end(),
-                     [&](const graph::Mutation& m) { return m.value == id; });
+         std::any_of(graph.mutations.begin(), graph.mutations.end(), [&](const graph::Mutation& m) { return m.value == id; });
 }
 
 const ValueId* value_argument(const graph::Node& call, ArgRole role) {

@@ -10,8 +10,7 @@ namespace cxxinductor::passes {
 
 // Reads of a value become reads of its replacement (itself, or a replaced value in turn) in operands, outputs and
 // mutations; in nodes before `end` only, when that is given. Values without an entry stand for themselves.
-void replace_values(graph::Graph& graph, const IdVector<graph::ValueId, graph::ValueId>& replacements,
-                    graph::NodeId end = {});
+void replace_values(graph::Graph& graph, const IdVector<graph::ValueId, graph::ValueId>& replacements, graph::NodeId end = {});
 IdVector<graph::ValueId, graph::ValueId> no_replacements(const graph::Graph& graph);
 // Drops nodes, their results and values of removed inputs, and renumbers the rest.
 void keep_nodes(graph::Graph& graph, const std::vector<bool>& keep);

@@ -122,8 +122,7 @@ std::optional<Element> IndexPropagation::at(ValueId id, const Coords& coords) {
     const std::vector<Expr>& sizes = graph_.values[operand()].sizes;
     Coords whole;
     for (size_t d = 0, kept = 0; d < sizes.size(); ++d) {
-      const bool reduced = reduce->dims.empty() || std::find(reduce->dims.begin(), reduce->dims.end(),
-                                                             static_cast<int>(d)) != reduce->dims.end();
+      const bool reduced = reduce->dims.empty() || std::find(reduce->dims.begin(), reduce->dims.end(), static_cast<int>(d)) != reduce->dims.end();
       whole.push_back(reduced ? variable("reduced", reduced_++) : coords[kept]);
       if (reduced) space_.add(whole.back(), sizes[d]);
       kept += !reduced || reduce->keepdim;
@@ -134,11 +133,9 @@ std::optional<Element> IndexPropagation::at(ValueId id, const Coords& coords) {
 }
 
 // dtype: that an immediate has (the operand's own, for tensors).
-std::optional<Element> IndexPropagation::at_operand(const graph::Operand& operand, DType dtype, const graph::Value& result,
-                                            const Coords& coords) {
+std::optional<Element> IndexPropagation::at_operand(const graph::Operand& operand, DType dtype, const graph::Value& result, const Coords& coords) {
   if (const auto* scalar = std::get_if<Scalar>(&operand)) return Element{cast(*scalar, dtype), {}, {}};
-  if (const auto* e = std::get_if<Expr>(&operand))
-    return dtype == DType::I64 ? std::optional(Element{normal(*e), {}, {}}) : std::nullopt;
+  if (const auto* e = std::get_if<Expr>(&operand)) return dtype == DType::I64 ? std::optional(Element{normal(*e), {}, {}}) : std::nullopt;
   const auto id = std::get<ValueId>(operand);
   return at(id, graph_.values[id].sizes.size() == result.sizes.size() ? coords : Coords{});
 }
@@ -183,8 +180,7 @@ std::optional<Element> IndexPropagation::combined(ScalarOp op, const std::vector
 
 // Of numbers, without conditions.
 std::optional<ScalarOrExpr> IndexPropagation::applied(ScalarOp op, const std::vector<ScalarOrExpr>& operands, DType dtype) {
-  const bool constant =
-      std::all_of(operands.begin(), operands.end(), [](const ScalarOrExpr& n) { return std::holds_alternative<Scalar>(n); });
+  const bool constant = std::all_of(operands.begin(), operands.end(), [](const ScalarOrExpr& n) { return std::holds_alternative<Scalar>(n); });
   if (constant) {
     if (!can_evaluate(op)) return std::nullopt;
     std::vector<Scalar> scalars;
@@ -239,8 +235,7 @@ std::optional<Element> IndexPropagation::reshaped(const graph::Value& result, Va
 std::optional<Element> IndexPropagation::concatenated(const graph::Node& node, const graph::Cat& cat, const Coords& coords) {
   const auto dim = static_cast<size_t>(cat.dim);
   std::vector<Expr> starts{0};
-  for (const graph::Operand& operand : node.operands)
-    starts.push_back(starts.back() + graph_.values[std::get<ValueId>(operand)].sizes[dim]);
+  for (const graph::Operand& operand : node.operands) starts.push_back(starts.back() + graph_.values[std::get<ValueId>(operand)].sizes[dim]);
   const auto in_piece = [&](size_t k, Expr position) {
     Coords source = coords;
     source[dim] = space_.simplify(position - starts[k]);
@@ -248,8 +243,7 @@ std::optional<Element> IndexPropagation::concatenated(const graph::Node& node, c
   };
   size_t general = 0;
   for (size_t k = 0; k < node.operands.size(); ++k) {
-    if (space_.at_least(coords[dim], starts[k]) && space_.at_least(starts[k + 1] - 1, coords[dim]))
-      return in_piece(k, coords[dim]);
+    if (space_.at_least(coords[dim], starts[k]) && space_.at_least(starts[k + 1] - 1, coords[dim])) return in_piece(k, coords[dim]);
     if (!(starts[k + 1] - starts[k]).is_constant(1)) general = k;
   }
   const auto formula = in_piece(general, coords[dim]);
@@ -296,8 +290,7 @@ bool IndexPropagation::equal(const ScalarOrExpr& a, const ScalarOrExpr& b) const
 bool IndexPropagation::equal(const Element& a, const Element& b) const {
   if (a.condition.has_value() != b.condition.has_value() || !equal(a.value, b.value)) return false;
   if (!a.condition) return true;
-  return space_.equal(a.condition->b - a.condition->a, b.condition->b - b.condition->a) &&
-         equal(a.other, b.other);
+  return space_.equal(a.condition->b - a.condition->a, b.condition->b - b.condition->a) && equal(a.other, b.other);
 }
 
 }  // namespace cxxinductor::passes

@@ -46,8 +46,7 @@ class IndexPropagation {
  private:
   using Coords = std::vector<sym::Expr>;
   std::optional<Element> at(graph::ValueId id, const Coords& coords);
-  std::optional<Element> at_operand(const graph::Operand& operand, DType dtype, const graph::Value& result,
-                                    const Coords& coords);
+  std::optional<Element> at_operand(const graph::Operand& operand, DType dtype, const graph::Value& result, const Coords& coords);
   std::optional<Element> elementwise(const graph::Node& node, ScalarOp op, const Coords& coords);
   std::optional<Element> combined(ScalarOp op, const std::vector<Element>& operands, DType dtype);
   std::optional<ScalarOrExpr> applied(ScalarOp op, const std::vector<ScalarOrExpr>& operands, DType dtype);

@@ -15,8 +15,7 @@ using graph::ValueId;
 // Every value of `narrow` is a value of `wide`.
 bool widens(DType narrow, DType wide) {
   const DTypeInfo &a = info(narrow), &b = info(wide);
-  if (a.dtype_class == DTypeClass::Float)
-    return b.dtype_class == DTypeClass::Float && (narrow == wide || b.bytes > a.bytes);
+  if (a.dtype_class == DTypeClass::Float) return b.dtype_class == DTypeClass::Float && (narrow == wide || b.bytes > a.bytes);
   if (a.dtype_class == DTypeClass::Signed || a.dtype_class == DTypeClass::Unsigned)
     return (a.dtype_class == b.dtype_class && b.bytes >= a.bytes) ||
            (a.dtype_class == DTypeClass::Unsigned && b.dtype_class == DTypeClass::Signed && b.bytes > a.bytes);
@@ -35,14 +34,11 @@ class NoOpFinder {
     const auto& sizes = graph_.values[x].sizes;
     bool same = false;
     if (node.as<graph::Reshape>() || node.as<graph::Expand>()) same = true;  // if sizes agree, see interchangeable
-    if (const auto* permute = node.as<graph::Permute>())
-      same = std::is_sorted(permute->dims.begin(), permute->dims.end());
+    if (const auto* permute = node.as<graph::Permute>()) same = std::is_sorted(permute->dims.begin(), permute->dims.end());
     if (const auto* slice = node.as<graph::Slice>()) same = slice->start.is_constant(0) && slice->step.is_constant(1);
     if (const auto* flip = node.as<graph::Flip>())
-      same = std::all_of(flip->dims.begin(), flip->dims.end(),
-                         [&](int d) { return sizes[static_cast<size_t>(d)].is_constant(1); });
-    if (const auto* pad = node.as<graph::Pad>())
-      same = std::all_of(pad->low.begin(), pad->low.end(), [](sym::Expr low) { return low.is_constant(0); });
+      same = std::all_of(flip->dims.begin(), flip->dims.end(), [&](int d) { return sizes[static_cast<size_t>(d)].is_constant(1); });
+    if (const auto* pad = node.as<graph::Pad>()) same = std::all_of(pad->low.begin(), pad->low.end(), [](sym::Expr low) { return low.is_constant(0); });
     if (const auto* cat = node.as<graph::Cat>()) return whole_of_slices(node, cat->dim);
     return same ? x : ValueId();
   }
@@ -50,8 +46,7 @@ class NoOpFinder {
   // Readers cannot distinguish the two, including externs that see strides.
   bool interchangeable(ValueId a, ValueId b) const {
     const graph::Value &x = graph_.values[a], &y = graph_.values[b];
-    return x.dtype == y.dtype && x.device == y.device && graph::same_sizes(graph_.assumptions, x.sizes, y.sizes) &&
-           x.layout.strides == y.layout.strides;
+    return x.dtype == y.dtype && x.device == y.device && graph::same_sizes(graph_.assumptions, x.sizes, y.sizes) && x.layout.strides == y.layout.strides;
   }
 
  private:

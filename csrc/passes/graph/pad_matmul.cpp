@@ -135,8 +135,7 @@ class Padder {
     int64_t more = bytes(result.sizes, padded_result);
     if (!copied_[result_of(id)]) more -= bytes(result.sizes, result.sizes[result.sizes.size() - 2] * result.sizes.back());
     for (const PaddedFactor& factor : {left, right})
-      if (!has_sizes(factor.x, factor.rows, factor.columns))
-        more += bytes(graph_.values[factor.x].sizes, factor.rows * factor.columns);
+      if (!has_sizes(factor.x, factor.rows, factor.columns)) more += bytes(graph_.values[factor.x].sizes, factor.rows * factor.columns);
     const graph::MemoryUse& memory = memory_.at(result.device);
     return memory.at[id.index()] + more <= memory.peak;
   }
@@ -168,8 +167,7 @@ class Padder {
     replacements_[result_of(id)] = product;
   }
 
-  std::optional<int64_t> rows_with_room(graph::NodeId id, int64_t rows, const PaddedFactor& left, const PaddedFactor& right,
-                                        bool along_rows) const {
+  std::optional<int64_t> rows_with_room(graph::NodeId id, int64_t rows, const PaddedFactor& left, const PaddedFactor& right, bool along_rows) const {
     constexpr int64_t most_parts = 16;
     const graph::Value& result = graph_.values[result_of(id)];
     const auto bytes = [&](Expr count) { return bytes_hint(count * byte_size(result.dtype), graph_.assumptions); };
@@ -195,9 +193,8 @@ class Padder {
     }
     const ValueId rows = build_.slice(x, turned ? 1 : 0, start, count, 1);
     if (!turned && graph_.values[rows].sizes == sizes) return rows;
-    const ValueId copy = graph_.values[rows].sizes == sizes
-                             ? build_.elementwise(ScalarOp::Identity, {rows})
-                             : build_.pad(rows, {0, 0}, sizes, Scalar::from_real(graph_.values[x].dtype, 0));
+    const ValueId copy = graph_.values[rows].sizes == sizes ? build_.elementwise(ScalarOp::Identity, {rows})
+                                                            : build_.pad(rows, {0, 0}, sizes, Scalar::from_real(graph_.values[x].dtype, 0));
     return turned ? swapped(copy) : copy;
   }
 
@@ -275,7 +272,7 @@ class Padder {
   graph::Builder build_;
   const std::map<Device, graph::MemoryUse> memory_;  // of the graph as it came
   IdVector<ValueId, char> copied_;                   // values that somebody wants in eager's strides
-  std::map<ValueId, std::vector<ValueId>> pads_;  // by what was padded
+  std::map<ValueId, std::vector<ValueId>> pads_;     // by what was padded
 };
 
 }  // namespace

@@ -11,8 +11,7 @@ using graph::NodeId;
 
 // Predicates and their sums; other values cost no more than the constants that would replace them.
 bool may_be_constant(const graph::Graph& graph, const graph::Node& node) {
-  if (const auto* reduce = node.as<graph::Reduce>())
-    return reduce->reduction == Reduction::Sum && is_integer(graph.values[node.results[0]].dtype);
+  if (const auto* reduce = node.as<graph::Reduce>()) return reduce->reduction == Reduction::Sum && is_integer(graph.values[node.results[0]].dtype);
   return is_running_sum(node) || (node.as<graph::Elementwise>() && graph.values[node.results[0]].dtype == DType::Bool);
 }
 

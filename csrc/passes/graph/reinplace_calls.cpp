@@ -26,8 +26,7 @@ class CallReinplacer {
       if (!is_copy(NodeId(n))) continue;
       const ValueId copy = graph_.nodes[NodeId(n)].results[0];
       const auto input = input_of(copy);
-      if (!input || !write_input(NodeId(n), *input))
-        graph_.nodes[NodeId(n)].kind = graph::Elementwise{ScalarOp::Identity};
+      if (!input || !write_input(NodeId(n), *input)) graph_.nodes[NodeId(n)].kind = graph::Elementwise{ScalarOp::Identity};
       changed = true;
     }
     if (changed) drop_written_versions();
@@ -42,8 +41,7 @@ class CallReinplacer {
   // A copy that was made for a call which writes it.
   bool is_copy(NodeId id) const {
     const auto* call = graph_.nodes[id].as<graph::Extern>();
-    return call && is_call_of(*call, OpFamily::Clone) && graph_.nodes[id].results.size() == 1 &&
-           first_write(graph_.nodes[id].results[0]).has_value();
+    return call && is_call_of(*call, OpFamily::Clone) && graph_.nodes[id].results.size() == 1 && first_write(graph_.nodes[id].results[0]).has_value();
   }
 
   // The first call that writes the storage of the value.
@@ -53,8 +51,7 @@ class CallReinplacer {
       const auto* call = node.as<graph::Extern>();
       if (!call) continue;
       for (uint32_t i : call->mutated_operands)
-        if (const auto* operand = std::get_if<ValueId>(&node.operands[i]); operand && storage_of(*operand) == id)
-          return n;
+        if (const auto* operand = std::get_if<ValueId>(&node.operands[i]); operand && storage_of(*operand) == id) return n;
     }
     return std::nullopt;
   }
@@ -64,8 +61,7 @@ class CallReinplacer {
     for (const graph::Mutation& mutation : graph_.mutations) {
       if (mutation.value != copy) continue;
       const graph::Value &to = value(graph_.inputs[mutation.input].value), &from = value(copy);
-      const bool alike = from.dtype == to.dtype && from.device == to.device && from.sizes == to.sizes &&
-                         from.layout.strides == to.layout.strides;
+      const bool alike = from.dtype == to.dtype && from.device == to.device && from.sizes == to.sizes && from.layout.strides == to.layout.strides;
       return alike ? std::optional(mutation.input) : std::nullopt;
     }
     return std::nullopt;
@@ -118,8 +114,7 @@ class CallReinplacer {
     const ValueId input = graph_.inputs[position].value;
     const auto is_old = [&](ValueId id) { return storage_of(id) == input; };
     for (const graph::Output& output : graph_.outputs)
-      if (output.kind == graph::Output::Kind::Tensor && (is_old(output.value) || storage_of(output.value) == copy))
-        return true;
+      if (output.kind == graph::Output::Kind::Tensor && (is_old(output.value) || storage_of(output.value) == copy)) return true;
     for (const graph::Mutation& mutation : graph_.mutations)
       if (mutation.input != position && (is_old(mutation.value) || storage_of(mutation.value) == copy)) return true;
     for (size_t n = from; n < graph_.nodes.size(); ++n) {
@@ -135,8 +130,7 @@ class CallReinplacer {
   void drop_written_versions() {
     std::vector<graph::Mutation> kept;
     for (const graph::Mutation& mutation : graph_.mutations)
-      if (storage_of(mutation.value) != graph_.inputs[mutation.input].value || graph::is_last_version(graph_, mutation))
-        kept.push_back(mutation);
+      if (storage_of(mutation.value) != graph_.inputs[mutation.input].value || graph::is_last_version(graph_, mutation)) kept.push_back(mutation);
     graph_.mutations = std::move(kept);
     std::vector<bool> keep(graph_.nodes.size(), true);
     for (size_t n = 0; n < keep.size(); ++n)
@@ -146,8 +140,7 @@ class CallReinplacer {
   }
 
   bool is_read(ValueId id) const {
-    return is_signature_value(graph_, id) ||
-           std::any_of(graph_.nodes.begin(), graph_.nodes.end(), [&](const graph::Node& node) {
+    return is_signature_value(graph_, id) || std::any_of(graph_.nodes.begin(), graph_.nodes.end(), [&](const graph::Node& node) {
              return std::find(node.operands.begin(), node.operands.end(), graph::Operand(id)) != node.operands.end();
            });
   }

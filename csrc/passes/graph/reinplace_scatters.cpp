@@ -28,8 +28,7 @@ class ScatterReinplacer {
   bool run() {
     std::vector<ValueId> results;
     for (const graph::Node& node : graph_.nodes)
-      if (const auto* scatter = node.as<graph::Scatter>(); scatter && !scatter->inplace)
-        results.push_back(node.results[0]);
+      if (const auto* scatter = node.as<graph::Scatter>(); scatter && !scatter->inplace) results.push_back(node.results[0]);
     bool changed = false;
     for (ValueId result : results) changed = consider(result) || changed;
     return changed;
@@ -83,9 +82,8 @@ class ScatterReinplacer {
     graph::Builder build(graph_);
     build.set_origin(value(like).producer.valid() ? node_of(like).origin : OriginId());
     const bool made_again = value(id).producer.valid() && node_of(id).as<graph::Full>();
-    const ValueId copy = made_again
-                             ? build.full(node_of(id).operands[0], value(id).dtype, value(id).device, value(id).sizes)
-                             : build.elementwise(ScalarOp::Identity, {id});
+    const ValueId copy =
+        made_again ? build.full(node_of(id).operands[0], value(id).dtype, value(id).device, value(id).sizes) : build.elementwise(ScalarOp::Identity, {id});
     graph_.values[copy].layout = value(like).layout;
     return copy;
   }
@@ -94,8 +92,7 @@ class ScatterReinplacer {
   void keep_strides(const graph::Node& node) {
     const graph::Layout& wanted = value(node.results[0]).layout;
     ValueId id = operand(node, 0);
-    while (value(id).producer.valid() && node_of(id).as<graph::Scatter>() &&
-           node_of(id).as<graph::Scatter>()->inplace) {
+    while (value(id).producer.valid() && node_of(id).as<graph::Scatter>() && node_of(id).as<graph::Scatter>()->inplace) {
       if (value(id).layout.kind == graph::Layout::Kind::Fixed) return;
       id = operand(node_of(id), 0);
     }
@@ -129,8 +126,7 @@ class ScatterReinplacer {
     int length = 1;
     ValueId base = operand(node_of(result), 0);
     for (; is_slice_scatter(base); ++length) base = operand(node_of(base), 0);
-    if (!value(base).producer.valid() || node_of(base).as<graph::Extern>() || node_of(base).as<graph::Scatter>() ||
-        graph::is_view(node_of(base).kind))
+    if (!value(base).producer.valid() || node_of(base).as<graph::Extern>() || node_of(base).as<graph::Scatter>() || graph::is_view(node_of(base).kind))
       return false;
     for (auto next = next_in_chain(result); next && length <= most_choices; next = next_in_chain(*next)) ++length;
     return length <= most_choices;

@@ -27,11 +27,7 @@ int64_t bytes(const graph::Value& value) {
 class Splitter {
  public:
   explicit Splitter(Graph& graph)
-      : graph_(graph),
-        fixed_(graph.values.size(), 0),
-        shared_(graph.values.size(), 0),
-        too_large_(graph.values.size(), 0),
-        sources_(graph.values.size()) {}
+      : graph_(graph), fixed_(graph.values.size(), 0), shared_(graph.values.size(), 0), too_large_(graph.values.size(), 0), sources_(graph.values.size()) {}
 
   std::optional<ConstGraph> run() {
     find_shared();
@@ -57,8 +53,7 @@ class Splitter {
       if (const auto* scatter = node.as<graph::Scatter>(); scatter && scatter->inplace)
         shared_[storage_of(graph_, std::get<ValueId>(node.operands[0]))] = written;
       if (const auto* callee = node.as<graph::Extern>())
-        for (uint32_t operand : callee->mutated_operands)
-          shared_[storage_of(graph_, std::get<ValueId>(node.operands[operand]))] = written;
+        for (uint32_t operand : callee->mutated_operands) shared_[storage_of(graph_, std::get<ValueId>(node.operands[operand]))] = written;
     }
   }
 
@@ -77,8 +72,7 @@ class Splitter {
       for (const graph::Operand& operand : node.operands)
         if (const auto* id = std::get_if<ValueId>(&operand)) {
           std::vector<uint32_t> both;
-          std::set_union(sources.begin(), sources.end(), sources_[*id].begin(), sources_[*id].end(),
-                         std::back_inserter(both));
+          std::set_union(sources.begin(), sources.end(), sources_[*id].begin(), sources_[*id].end(), std::back_inserter(both));
           sources = std::move(both);
         }
       for (ValueId result : node.results) {
@@ -90,8 +84,7 @@ class Splitter {
 
   bool may_fold(const Node& node) const {
     if (const auto* callee = node.as<graph::Extern>()) {
-      const bool aliases =
-          std::any_of(callee->alias_of.begin(), callee->alias_of.end(), [](int of) { return of >= 0; });
+      const bool aliases = std::any_of(callee->alias_of.begin(), callee->alias_of.end(), [](int of) { return of >= 0; });
       if (callee->ordered || aliases || !callee->mutated_operands.empty() || !callee->defines.empty()) return false;
     }
     // Checks of indices raise in the call that they belong to.
@@ -102,9 +95,8 @@ class Splitter {
       const auto* size = std::get_if<sym::Expr>(&operand);
       return !size || size->is_constant();
     });
-    return operands && std::all_of(node.results.begin(), node.results.end(), [&](ValueId result) {
-             return known_sizes(result) && !shared_[storage_of(graph_, result)] && !too_large_[result];
-           });
+    return operands && std::all_of(node.results.begin(), node.results.end(),
+                                   [&](ValueId result) { return known_sizes(result) && !shared_[storage_of(graph_, result)] && !too_large_[result]; });
   }
 
   bool known_sizes(ValueId id) const {

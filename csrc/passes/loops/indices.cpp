@@ -19,10 +19,7 @@ using loops::StmtId;
 class IndexFolder {
  public:
   IndexFolder(const loops::Region& region, const sym::Assumptions& assumptions)
-      : region_(region),
-        result_{region.name, region.device, region.vars, {}},
-        builder_(result_, assumptions),
-        renaming_(loops::identity_renaming(region)) {}
+      : region_(region), result_{region.name, region.device, region.vars, {}}, builder_(result_, assumptions), renaming_(loops::identity_renaming(region)) {}
 
   bool run() {
     for (size_t s = 0; s < region_.body.size(); ++s) emit(StmtId(s));
@@ -43,11 +40,13 @@ class IndexFolder {
   // A coordinate that names a statement without data, which renaming replaces.
   bool names_position(const Stmt& stmt) const {
     bool found = false;
-    loops::for_each_use(stmt, [](StmtId) {}, [&](sym::Expr e) {
-      for (sym::Expr symbol : e.free_symbols())
-        if (const StmtId id = loops::statement_of_symbol(symbol.name()); id.valid())
-          found = found || builder_.position_of(renaming_.statements[id.index()]).has_value();
-    });
+    loops::for_each_use(
+        stmt, [](StmtId) {},
+        [&](sym::Expr e) {
+          for (sym::Expr symbol : e.free_symbols())
+            if (const StmtId id = loops::statement_of_symbol(symbol.name()); id.valid())
+              found = found || builder_.position_of(renaming_.statements[id.index()]).has_value();
+        });
     return found;
   }
 

@@ -53,7 +53,8 @@ std::optional<Interval> range_of(ScalarOp op, const Interval& a, const Interval&
       return over({a.low * b.low, a.low * b.high, a.high * b.low, a.high * b.high});
     case ScalarOp::FloorDiv:
       if (b.low <= 0) return std::nullopt;
-      return over({sym::floor_quotient(a.low, b.low), sym::floor_quotient(a.low, b.high), sym::floor_quotient(a.high, b.low), sym::floor_quotient(a.high, b.high)});
+      return over(
+          {sym::floor_quotient(a.low, b.low), sym::floor_quotient(a.low, b.high), sym::floor_quotient(a.high, b.low), sym::floor_quotient(a.high, b.high)});
     case ScalarOp::Remainder:
       if (b.low <= 0) return std::nullopt;
       return Interval{0, b.high - 1};

@@ -34,8 +34,7 @@ class Finder {
 
   std::optional<OneHot> find(StmtId summed) {
     const auto* choice = region_.body[summed].as<Apply>();
-    if (!choice || choice->op != ScalarOp::Where || !is_zero(region_, choice->operands[2]) || moves(choice->operands[1]))
-      return std::nullopt;
+    if (!choice || choice->op != ScalarOp::Where || !is_zero(region_, choice->operands[2]) || moves(choice->operands[1])) return std::nullopt;
     found_.value = choice->operands[1];
     if (!split(choice->operands[0]) || !found_.place.valid()) return std::nullopt;
     return found_;
@@ -53,8 +52,7 @@ class Finder {
     const auto* apply = region_.body[condition].as<Apply>();
     if (!apply) return false;
     const bool truths = apply->op == ScalarOp::LogicalAnd || apply->op == ScalarOp::BitAnd;
-    if (truths && region_.body[condition].dtype == DType::Bool)
-      return split(apply->operands[0]) && split(apply->operands[1]);
+    if (truths && region_.body[condition].dtype == DType::Bool) return split(apply->operands[0]) && split(apply->operands[1]);
     if (apply->op != ScalarOp::Eq || found_.place.valid()) return false;
     return compares(apply->operands[0], apply->operands[1]) || compares(apply->operands[1], apply->operands[0]);
   }
@@ -65,8 +63,7 @@ class Finder {
     for (size_t v = 0; v < region_.vars.size(); ++v) {
       if (over_ != VarSet::of(VarId(v))) continue;
       sym::Expr coefficient, rest;
-      if (!sym::split_linear(index->value, region_.symbol(VarId(v)), &coefficient, &rest) || !coefficient.is_constant(1))
-        return false;
+      if (!sym::split_linear(index->value, region_.symbol(VarId(v)), &coefficient, &rest) || !coefficient.is_constant(1)) return false;
       found_.var = VarId(v);
       found_.offset = rest;
       found_.place = place;
@@ -83,10 +80,7 @@ class Finder {
 class Rewriter {
  public:
   Rewriter(const Region& region, const sym::Assumptions& assumptions)
-      : region_(region),
-        result_{region.name, region.device, region.vars, {}},
-        builder_(result_, assumptions),
-        renaming_(loops::identity_renaming(region)) {}
+      : region_(region), result_{region.name, region.device, region.vars, {}}, builder_(result_, assumptions), renaming_(loops::identity_renaming(region)) {}
 
   bool run() {
     bool changed = false;
@@ -111,9 +105,7 @@ class Rewriter {
  private:
   StmtId now(StmtId old) const { return renaming_.statements[old.index()]; }
 
-  StmtId truth(ScalarOp op, StmtId a, StmtId b, OriginId origin) {
-    return builder_.emit({Apply{op, {a, b}}, DType::Bool, {}, origin});
-  }
+  StmtId truth(ScalarOp op, StmtId a, StmtId b, OriginId origin) { return builder_.emit({Apply{op, {a, b}}, DType::Bool, {}, origin}); }
 
   StmtId chosen(const OneHot& sum, const Stmt& stmt) {
     const auto bound = [&](sym::Expr e) { return builder_.emit({loops::Index{e}, DType::I64, {}, stmt.origin}); };
@@ -121,8 +113,7 @@ class Rewriter {
     StmtId condition = truth(ScalarOp::LogicalAnd, truth(ScalarOp::Ge, now(sum.place), bound(sum.offset), stmt.origin),
                              truth(ScalarOp::Lt, now(sum.place), bound(end), stmt.origin), stmt.origin);
     for (StmtId other : sum.conditions) condition = truth(ScalarOp::LogicalAnd, condition, now(other), stmt.origin);
-    const StmtId zero =
-        builder_.emit({loops::Constant{Scalar::from_integer(stmt.dtype, 0)}, stmt.dtype, {}, stmt.origin});
+    const StmtId zero = builder_.emit({loops::Constant{Scalar::from_integer(stmt.dtype, 0)}, stmt.dtype, {}, stmt.origin});
     return builder_.emit({Apply{ScalarOp::Where, {condition, now(sum.value), zero}}, stmt.dtype, {}, stmt.origin});
   }
 

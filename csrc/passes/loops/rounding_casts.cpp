@@ -16,14 +16,11 @@ namespace {
 using loops::Apply;
 using loops::StmtId;
 
-bool is_narrowing(DType narrow, DType wide) {
-  return is_float(narrow) && is_float(wide) && compute_type(narrow) == wide && narrow != wide;
-}
+bool is_narrowing(DType narrow, DType wide) { return is_float(narrow) && is_float(wide) && compute_type(narrow) == wide && narrow != wide; }
 
 // Ops that return one of their operands, or its negation: representable in every dtype that represents the operands.
 bool selects(ScalarOp op) {
-  return op == ScalarOp::Neg || op == ScalarOp::Abs || op == ScalarOp::Relu || op == ScalarOp::Maximum ||
-         op == ScalarOp::Minimum || op == ScalarOp::Where;
+  return op == ScalarOp::Neg || op == ScalarOp::Abs || op == ScalarOp::Relu || op == ScalarOp::Maximum || op == ScalarOp::Minimum || op == ScalarOp::Where;
 }
 
 // The narrow factors of a matrix product that may become a kernel with tensor cores: one varies over rows, the other over columns.
@@ -38,11 +35,7 @@ std::array<StmtId, 2> matmul_factors(const loops::Region& region) {
 class Roundings {
  public:
   Roundings(loops::Region& region, bool drop_all)
-      : region_(region),
-        drop_all_(drop_all),
-        factors_(matmul_factors(region)),
-        narrow_(region.body.size()),
-        same_(region.body.size()) {}
+      : region_(region), drop_all_(drop_all), factors_(matmul_factors(region)), narrow_(region.body.size()), same_(region.body.size()) {}
 
   bool run() {
     bool changed = false;
@@ -83,8 +76,7 @@ class Roundings {
     const auto* rounding = region_.body[inner].as<Apply>();
     if (!rounding || rounding->op != ScalarOp::Cast || std::ranges::find(factors_, inner) != factors_.end()) return;
     const StmtId value = rounding->operands[0];
-    if (region_.body[value].dtype == stmt.dtype && (drop_all_ || narrow_[value.index()] == from))
-      same_[id.index()] = value;
+    if (region_.body[value].dtype == stmt.dtype && (drop_all_ || narrow_[value.index()] == from)) same_[id.index()] = value;
   }
 
   std::optional<DType> common(const Apply& apply) const {
@@ -122,8 +114,7 @@ class Roundings {
 bool elide_rounding_casts(loops::Program& program, const Options& options) {
   bool changed = false;
   for (loops::Step& step : program.steps)
-    if (auto* region = std::get_if<loops::Region>(&step))
-      changed = Roundings(*region, !options.eager_numerics()).run() || changed;
+    if (auto* region = std::get_if<loops::Region>(&step)) changed = Roundings(*region, !options.eager_numerics()).run() || changed;
   return changed;
 }
 

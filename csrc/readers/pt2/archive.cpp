@@ -35,9 +35,7 @@ uLong read_stream(voidpf, voidpf stream, void* out, uLong size) {
 
 long seek_stream(voidpf, voidpf stream, ZPOS64_T offset, int origin) {
   Stream& s = stream_of(stream);
-  const uint64_t base = origin == ZLIB_FILEFUNC_SEEK_SET   ? 0
-                        : origin == ZLIB_FILEFUNC_SEEK_CUR ? s.position
-                                                           : s.bytes.size();
+  const uint64_t base = origin == ZLIB_FILEFUNC_SEEK_SET ? 0 : origin == ZLIB_FILEFUNC_SEEK_CUR ? s.position : s.bytes.size();
   uint64_t position = 0;
   if (__builtin_add_overflow(base, offset, &position) || position > s.bytes.size()) return -1;
   s.position = position;
@@ -63,33 +61,26 @@ using Zip = std::unique_ptr<void, CloseZip>;
 
 std::string read_name(void* zip, unz_file_info64& info) {
   std::array<char, max_name + 1> name{};
-  if (unzGetCurrentFileInfo64(zip, &info, name.data(), max_name, nullptr, 0, nullptr, 0) != UNZ_OK)
-    throw_user_error("zip directory: an entry cannot be read");
+  if (unzGetCurrentFileInfo64(zip, &info, name.data(), max_name, nullptr, 0, nullptr, 0) != UNZ_OK) throw_user_error("zip directory: an entry cannot be read");
   const size_t length = info.size_filename;
-  if (length == 0 || length > max_name)
-    throw_user_error("zip directory: expected entry names of 1 to {} characters, found {}", max_name, length);
-  if (std::memchr(name.data(), 0, length) != nullptr)
-    throw_user_error("zip directory: an entry's name has a zero byte");
+  if (length == 0 || length > max_name) throw_user_error("zip directory: expected entry names of 1 to {} characters, found {}", max_name, length);
+  if (std::memchr(name.data(), 0, length) != nullptr) throw_user_error("zip directory: an entry's name has a zero byte");
   return std::string(name.data(), length);
 }
 
 // Of the current entry, whose local header minizip compares with the directory.
 ArchiveEntry locate(void* zip, const std::string& name, const unz_file_info64& info, size_t file_size) {
   if ((info.flag & 1) != 0) throw_user_error("{}: expected an entry that is not encrypted", printable(name));
-  if (info.compression_method != 0)
-    throw_user_error("{}: expected a stored entry, found compression method {}", printable(name),
-                     info.compression_method);
+  if (info.compression_method != 0) throw_user_error("{}: expected a stored entry, found compression method {}", printable(name), info.compression_method);
   if (info.compressed_size != info.uncompressed_size)
-    throw_user_error("{}: expected equal sizes of a stored entry, found {} and {}", printable(name),
-                     info.compressed_size, info.uncompressed_size);
+    throw_user_error("{}: expected equal sizes of a stored entry, found {} and {}", printable(name), info.compressed_size, info.uncompressed_size);
   int method = 0, level = 0;
   if (unzOpenCurrentFile2(zip, &method, &level, 1) != UNZ_OK)
     throw_user_error("{}: the entry's header is not in the file or contradicts the zip directory", printable(name));
   const uint64_t offset = unzGetCurrentFileZStreamPos64(zip);
   unzCloseCurrentFile(zip);
   if (offset > file_size || info.uncompressed_size > file_size - offset)
-    throw_user_error("{}: expected an entry inside of the file of {} bytes, found {} bytes at {}", printable(name),
-                     file_size, info.uncompressed_size, offset);
+    throw_user_error("{}: expected an entry inside of the file of {} bytes, found {} bytes at {}", printable(name), file_size, info.uncompressed_size, offset);
   return {static_cast<size_t>(offset), static_cast<size_t>(info.uncompressed_size), static_cast<uint32_t>(info.crc)};
 }
 
@@ -110,10 +101,8 @@ Archive::Archive(std::span<const std::byte> file) : file_(file) {
     const size_t slash = name.find('/');
     if (slash == name.npos) throw_user_error("{}: expected an entry inside of the archive's folder", printable(name));
     if (root.empty()) root = name.substr(0, slash + 1);
-    if (!name.starts_with(root))
-      throw_user_error("{}: expected an entry in the folder {}", printable(name), printable(root));
-    if (!entries_.emplace(name.substr(root.size()), entry).second)
-      throw_user_error("{}: the archive has two such entries", printable(name));
+    if (!name.starts_with(root)) throw_user_error("{}: expected an entry in the folder {}", printable(name), printable(root));
+    if (!entries_.emplace(name.substr(root.size()), entry).second) throw_user_error("{}: the archive has two such entries", printable(name));
   }
   if (status != UNZ_END_OF_LIST_OF_FILE) throw_user_error("zip directory: damaged after {} entries", entries_.size());
   check_overlaps();
@@ -138,8 +127,7 @@ void Archive::check_overlaps() const {
   std::vector<const Named*> sorted;
   for (const Named& named : entries_)
     if (named.second.size > 0) sorted.push_back(&named);
-  std::sort(sorted.begin(), sorted.end(),
-            [](const Named* a, const Named* b) { return a->second.offset < b->second.offset; });
+  std::sort(sorted.begin(), sorted.end(), [](const Named* a, const Named* b) { return a->second.offset < b->second.offset; });
   for (size_t i = 1; i < sorted.size(); ++i) {
     const ArchiveEntry& before = sorted[i - 1]->second;
     if (before.offset + before.size > sorted[i]->second.offset)
@@ -162,8 +150,7 @@ std::string_view Archive::text(std::string_view name) const {
   const ArchiveEntry& entry = get(name);
   const auto bytes = file_.subspan(entry.offset, entry.size);
   const auto crc = crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size());
-  if (crc != entry.crc)
-    throw_user_error("{}: expected the checksum {:08x}, found {:08x}", printable(name), entry.crc, crc);
+  if (crc != entry.crc) throw_user_error("{}: expected the checksum {:08x}, found {:08x}", printable(name), entry.crc, crc);
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 

@@ -20,9 +20,7 @@ Arg read_nested(const Field& field, int depth, const Read& read) {
   return list;
 }
 
-Arg complex_number(const Field& field) {
-  return std::complex<double>(field.at("real").real(), field.at("imag").real());
-}
+Arg complex_number(const Field& field) { return std::complex<double>(field.at("real").real(), field.at("imag").real()); }
 
 // Arguments that name nothing.
 struct ConstantRow {
@@ -34,22 +32,21 @@ constexpr auto integer = [](const Field& f) -> Arg { return f.integer(); };
 constexpr auto real = [](const Field& f) -> Arg { return f.real(); };
 constexpr auto boolean = [](const Field& f) -> Arg { return f.boolean(); };
 constexpr auto text = [](const Field& f) -> Arg { return std::string(f.text()); };
-constexpr std::array constants{
-    ConstantRow{"as_none", 0, [](const Field&) -> Arg { return None{}; }},
-    ConstantRow{"as_int", 0, integer},
-    ConstantRow{"as_ints", 1, integer},
-    ConstantRow{"as_int_lists", 2, integer},
-    ConstantRow{"as_float", 0, real},
-    ConstantRow{"as_floats", 1, real},
-    ConstantRow{"as_bool", 0, boolean},
-    ConstantRow{"as_bools", 1, boolean},
-    ConstantRow{"as_string", 0, text},
-    ConstantRow{"as_strings", 1, text},
-    ConstantRow{"as_complex", 0, complex_number},
-    ConstantRow{"as_scalar_type", 0, [](const Field& f) -> Arg { return read_dtype(f); }},
-    ConstantRow{"as_layout", 0, [](const Field& f) -> Arg { return read_layout(f); }},
-    ConstantRow{"as_memory_format", 0, [](const Field& f) -> Arg { return read_memory_format(f); }},
-    ConstantRow{"as_device", 0, [](const Field& f) -> Arg { return read_device(f); }}};
+constexpr std::array constants{ConstantRow{"as_none", 0, [](const Field&) -> Arg { return None{}; }},
+                               ConstantRow{"as_int", 0, integer},
+                               ConstantRow{"as_ints", 1, integer},
+                               ConstantRow{"as_int_lists", 2, integer},
+                               ConstantRow{"as_float", 0, real},
+                               ConstantRow{"as_floats", 1, real},
+                               ConstantRow{"as_bool", 0, boolean},
+                               ConstantRow{"as_bools", 1, boolean},
+                               ConstantRow{"as_string", 0, text},
+                               ConstantRow{"as_strings", 1, text},
+                               ConstantRow{"as_complex", 0, complex_number},
+                               ConstantRow{"as_scalar_type", 0, [](const Field& f) -> Arg { return read_dtype(f); }},
+                               ConstantRow{"as_layout", 0, [](const Field& f) -> Arg { return read_layout(f); }},
+                               ConstantRow{"as_memory_format", 0, [](const Field& f) -> Arg { return read_memory_format(f); }},
+                               ConstantRow{"as_device", 0, [](const Field& f) -> Arg { return read_device(f); }}};
 
 }  // namespace
 
@@ -109,10 +106,8 @@ Arg GraphReader::argument(const Field& argument) const {
                                      NamingRow{"as_sym_bool", 0, &GraphReader::symbolic},
                                      NamingRow{"as_sym_bools", 1, &GraphReader::symbolic}};
   for (const NamingRow& row : naming)
-    if (row.key == key)
-      return read_nested(value, row.depth, [&](const Field& item) { return (this->*row.read)(item); });
-  if (key == "as_custom_obj")
-    argument.unsupported("custom objects of class {}", printable(value.at("class_fqn").text()));
+    if (row.key == key) return read_nested(value, row.depth, [&](const Field& item) { return (this->*row.read)(item); });
+  if (key == "as_custom_obj") argument.unsupported("custom objects of class {}", printable(value.at("class_fqn").text()));
   argument.unsupported("arguments of kind {}", printable(key));
 }
 

@@ -31,8 +31,7 @@ class Functionalized {
     size_t next = 0;
     for (const SchemaArgument& argument : schema.arguments) {
       if (!argument.written) {
-        if (const auto found = given_.find(argument.name); found != given_.end())
-          call_.kwargs.emplace_back(argument.name, take(argument.name));
+        if (const auto found = given_.find(argument.name); found != given_.end()) call_.kwargs.emplace_back(argument.name, take(argument.name));
       } else if (of_views) {
         call_.kwargs.emplace_back(argument.name, argument.is_list ? views("_" + argument.name) : view("_" + argument.name));
       } else if (argument.is_list) {
@@ -55,9 +54,7 @@ class Functionalized {
   }
 
   const CallValueInfo& info(const Arg& tensor) const { return reading_.calls.values[tensor.as<OperandRef>()->operand]; }
-  bool is_tensor(const Arg& value) const {
-    return value.as<OperandRef>() != nullptr && info(value).kind == CallValueInfo::Kind::Tensor;
-  }
+  bool is_tensor(const Arg& value) const { return value.as<OperandRef>() != nullptr && info(value).kind == CallValueInfo::Kind::Tensor; }
 
   Arg add_call(std::string callee, std::string overload, std::vector<Arg> args, CallValueInfo result) {
     Call call;
@@ -195,8 +192,7 @@ void GraphReader::read_functionalized(const Field& node, bool of_views) {
   call.origin = read_origin(node);
   call.autocast = autocast_;
   std::vector<std::pair<std::string, Arg>> values;
-  for (size_t i = 1; i < operands.size(); ++i)
-    values.emplace_back(operands.item(i).at("name").text(), argument(operands.item(i).at("arg")));
+  for (size_t i = 1; i < operands.size(); ++i) values.emplace_back(operands.item(i).at("name").text(), argument(operands.item(i).at("arg")));
   Functionalized functionalized(node, reading_, std::move(values), std::move(call));
   call = functionalized.read(*schema, of_views);
 

@@ -24,8 +24,7 @@ constexpr std::string_view higher_order_prefix = "torch.ops.higher_order.";
 
 // Ops of the dispatcher that compute on sizes alone.
 bool reads_sizes(std::string_view callee) {
-  static constexpr std::array<std::string_view, 4> ops{"aten::sym_size", "aten::sym_stride", "aten::sym_numel",
-                                                       "aten::sym_storage_offset"};
+  static constexpr std::array<std::string_view, 4> ops{"aten::sym_size", "aten::sym_stride", "aten::sym_numel", "aten::sym_storage_offset"};
   return std::find(ops.begin(), ops.end(), callee) != ops.end();
 }
 
@@ -68,8 +67,7 @@ void read_target(const Field& field, Call& call) {
   static constexpr std::array<std::string_view, 3> modules{"_operator", "math", "torch"};
   const size_t dot = target.rfind('.');
   const std::string_view module = target.substr(0, dot == target.npos ? 0 : dot);
-  if (std::find(modules.begin(), modules.end(), module) == modules.end())
-    field.unsupported("calls of {}", printable(target));
+  if (std::find(modules.begin(), modules.end(), module) == modules.end()) field.unsupported("calls of {}", printable(target));
   field.require(is_text_name(target.substr(dot + 1)), "the name of a function");
   call.callee = fmt::format("{}::{}", module, target.substr(dot + 1));
 }
@@ -110,8 +108,7 @@ CallValue GraphReader::add_tensor_input(const Field& tensor, std::string source)
 CallValue GraphReader::add_input(const Field& argument, std::string source) {
   const auto [kind, value] = argument.alternative();
   if (kind == "as_tensor") return add_tensor_input(value, std::move(source));
-  if (kind == "as_custom_obj")
-    argument.unsupported("custom objects of class {}", printable(value.at("class_fqn").text()));
+  if (kind == "as_custom_obj") argument.unsupported("custom objects of class {}", printable(value.at("class_fqn").text()));
   if (kind != "as_sym_int") argument.unsupported("inputs of kind {}", printable(kind));
   const Field name = value.at("as_name");
   const auto expression = graph_.at("sym_int_values").find(name.text());
@@ -133,8 +130,7 @@ void GraphReader::read_nodes() {
 
 void GraphReader::read_node(const Field& node) {
   const Field target = node.at("target");
-  if (target.text().starts_with(higher_order_prefix))
-    return read_higher_order(node, target.text().substr(higher_order_prefix.size()));
+  if (target.text().starts_with(higher_order_prefix)) return read_higher_order(node, target.text().substr(higher_order_prefix.size()));
   Call call;
   read_target(target, call);
   const bool on_sizes = !target.text().starts_with(dispatcher_prefix) || reads_sizes(call.callee);
@@ -170,12 +166,10 @@ void GraphReader::add_argument(const Field& input, const Schema* schema, Call& c
   const int64_t kind = input.at("kind").integer(Positional, Keyword);
   if (schema != nullptr) {
     const auto& arguments = schema->arguments;
-    const auto found =
-        std::find_if(arguments.begin(), arguments.end(), [&](const auto& a) { return a.name == name.text(); });
+    const auto found = std::find_if(arguments.begin(), arguments.end(), [&](const auto& a) { return a.name == name.text(); });
     if (found == arguments.end()) name.fail(fmt::format("an argument of {}", model::full_name(call)));
     const auto position = static_cast<size_t>(found - arguments.begin());
-    const bool in_place =
-        kind == Positional ? position == call.args.size() && !found->kwarg_only : position >= call.args.size();
+    const bool in_place = kind == Positional ? position == call.args.size() && !found->kwarg_only : position >= call.args.size();
     name.require(in_place, "arguments in the order of the schema");
   }
   Arg value = argument(input.at("arg"));
@@ -184,8 +178,7 @@ void GraphReader::add_argument(const Field& input, const Schema* schema, Call& c
     call.args.push_back(std::move(value));
     return;
   }
-  for (const auto& [keyword, given] : call.kwargs)
-    name.require(keyword != name.text(), "an argument that is not given twice");
+  for (const auto& [keyword, given] : call.kwargs) name.require(keyword != name.text(), "an argument that is not given twice");
   name.require(is_symbol_name(name.text()), "the name of an argument");
   call.kwargs.emplace_back(name.text(), std::move(value));
 }
@@ -195,17 +188,13 @@ void GraphReader::read_results(const Field& node, const Schema* schema, Call& ca
   const auto is_list = [](const Field& output) { return output.alternative().first == "as_tensors"; };
   const size_t count = outputs.size();
   const bool list_schema = schema != nullptr && schema->returns.size() == 1 && schema->returns.front().is_list;
-  if (schema != nullptr && count != schema->returns.size())
-    outputs.fail(fmt::format("the {} results of {}", schema->returns.size(), model::full_name(call)));
+  if (schema != nullptr && count != schema->returns.size()) outputs.fail(fmt::format("the {} results of {}", schema->returns.size(), model::full_name(call)));
   call.result_is_list = count == 1 && is_list(outputs.item(0));
-  if (schema != nullptr && list_schema != call.result_is_list)
-    outputs.fail(list_schema ? "a list of tensors" : "results that are not a list");
+  if (schema != nullptr && list_schema != call.result_is_list) outputs.fail(list_schema ? "a list of tensors" : "results that are not a list");
   outputs.for_each_item([&](const Field& output) {
     if (!is_list(output)) return read_result(output, call);
     if (!call.result_is_list) output.unsupported("a list beside other results of {}", model::full_name(call));
-    output.at("as_tensors").for_each_item([&](const Field& item) {
-      call.results.push_back(define_tensor(item.at("name")));
-    });
+    output.at("as_tensors").for_each_item([&](const Field& item) { call.results.push_back(define_tensor(item.at("name"))); });
   });
 }
 

@@ -33,8 +33,7 @@ void GraphReader::read_higher_order(const Field& node, std::string_view name) {
   if (name == "auto_functionalized") return read_functionalized(node, false);
   if (name == "auto_functionalized_v2") return read_functionalized(node, true);
   if (name == "with_effects") return read_with_effects(node);
-  if (name == "cond" || name == "while_loop" || name == "scan" || name == "map_impl" || name == "associative_scan")
-    return read_control_flow(node, name);
+  if (name == "cond" || name == "while_loop" || name == "scan" || name == "map_impl" || name == "associative_scan") return read_control_flow(node, name);
   node.unsupported("higher_order::{}", printable(name));
 }
 
@@ -67,8 +66,7 @@ void GraphReader::read_inside(const Field& node, const Field& subgraph, size_t f
   GraphReader inner(reading_, graph, std::move(prefix), autocast);
 
   const Field operands = node.at("inputs"), inputs = graph.at("inputs");
-  operands.require(operands.size() == first_operand + inputs.size(),
-                   fmt::format("{} operands for the subgraph", inputs.size()));
+  operands.require(operands.size() == first_operand + inputs.size(), fmt::format("{} operands for the subgraph", inputs.size()));
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Field operand = operands.item(first_operand + i).at("arg");
     inner.bind_outside(inputs.item(i), argument(operand), operand);
@@ -78,10 +76,8 @@ void GraphReader::read_inside(const Field& node, const Field& subgraph, size_t f
   const Field results = graph.at("outputs");
   std::vector<Field> outputs;  // of the node
   node.at("outputs").for_each_item([&](const Field& output) { outputs.push_back(output); });
-  node.at("outputs").require(outputs.size() == results.size(),
-                             fmt::format("the subgraph's {} results", results.size()));
-  for (size_t i = 0; i < outputs.size(); ++i)
-    bind_outside(outputs[i], inner.argument(results.item(i)), results.item(i));
+  node.at("outputs").require(outputs.size() == results.size(), fmt::format("the subgraph's {} results", results.size()));
+  for (size_t i = 0; i < outputs.size(); ++i) bind_outside(outputs[i], inner.argument(results.item(i)), results.item(i));
 }
 
 // Binds what an input of a subgraph, or a result of its node, names to a value of the other graph.

@@ -129,9 +129,7 @@ std::string Field::place() const {
   return path.empty() ? document_->entry() : fmt::format("{}: {}", document_->entry(), path);
 }
 
-void Field::fail(std::string_view expected) const {
-  throw_user_error("{}: expected {}, found {}", place(), expected, shown(*json_));
-}
+void Field::fail(std::string_view expected) const { throw_user_error("{}: expected {}, found {}", place(), expected, shown(*json_)); }
 
 Field Field::at(std::string_view key) const {
   require(json_->is_object(), "an object");

@@ -51,8 +51,7 @@ class Field {
   template <class Visit>
   void for_each_member(const Visit& visit) const {
     require(json_->is_object(), "an object");
-    for (const auto& [key, value] : json_->get_ref<const Json::object_t&>())
-      visit(std::string_view(key), Field(*document_, value));
+    for (const auto& [key, value] : json_->get_ref<const Json::object_t&>()) visit(std::string_view(key), Field(*document_, value));
   }
   template <class Visit>
   void for_each_item(const Visit& visit) const {
@@ -66,7 +65,7 @@ class Field {
   double real() const;  // also "Infinity", "-Infinity" and "NaN", as torch writes them
   bool boolean() const;
 
-  std::string place() const;  // for errors: searches the document
+  std::string place() const;                                // for errors: searches the document
   [[noreturn]] void fail(std::string_view expected) const;  // UserError with what was found
   void require(bool holds, std::string_view expected) const {
     if (!holds) fail(expected);

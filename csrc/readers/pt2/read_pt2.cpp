@@ -51,17 +51,14 @@ std::string model_name(const Archive& archive) {
   std::vector<std::string> names;
   for (const std::string& entry : archive.names_in("models/"))
     if (entry.ends_with(suffix)) names.push_back(entry.substr(0, entry.size() - suffix.size()));
-  if (names.empty() && !archive.names_in("data/aotinductor/").empty())
-    throw_unsupported("the archive holds compiled code and no exported program");
+  if (names.empty() && !archive.names_in("data/aotinductor/").empty()) throw_unsupported("the archive holds compiled code and no exported program");
   if (names.size() != 1) throw_user_error("models: expected one exported program, found {}", names.size());
   return names.front();
 }
 
 void check_version(const Field& version) {
   const int64_t major = version.at("major").integer();
-  if (major != schema_major)
-    version.unsupported("version {} of the archive's schema; expected {}, which PyTorch 2.11 writes", major,
-                        schema_major);
+  if (major != schema_major) version.unsupported("version {} of the archive's schema; expected {}, which PyTorch 2.11 writes", major, schema_major);
 }
 
 // A name that a call graph may have.
@@ -87,8 +84,7 @@ Program read_pt2(std::span<const std::byte> file, const model::SchemaSource& sch
   program.torch_version = printable(root.at("torch_version").text());
   program.calls.name = graph_name(program.name);
   read_ranges(root.at("range_constraints"), program.calls.assumptions);
-  if (const auto guards = root.find("guards_code"))
-    guards->for_each_item([&](const Field& guard) { program.signature.guards.emplace_back(guard.text()); });
+  if (const auto guards = root.find("guards_code")) guards->for_each_item([&](const Field& guard) { program.signature.guards.emplace_back(guard.text()); });
 
   Reading reading{program.calls, schemas};
   GraphReader graph(reading, module.at("graph"), "");
@@ -98,8 +94,7 @@ Program read_pt2(std::span<const std::byte> file, const model::SchemaSource& sch
   graph.read_nodes();
   signature.read_outputs();
   signature.read_trees();
-  if (const ArchiveEntry* entry = archive.find("data/sample_inputs/" + program.name + ".pt"))
-    program.sample_inputs = ByteRange{entry->offset, entry->size};
+  if (const ArchiveEntry* entry = archive.find("data/sample_inputs/" + program.name + ".pt")) program.sample_inputs = ByteRange{entry->offset, entry->size};
   const std::vector<std::string> problems = model::verify(program.calls);
   if (!problems.empty()) throw_user_error("{}: the graph is not valid: {}", model.entry(), printable(problems.front()));
   return program;

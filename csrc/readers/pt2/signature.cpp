@@ -26,8 +26,7 @@ void SignatureReader::read_input(const Field& spec, const Field& graph_input) {
   const auto [kind, value] = spec.alternative();
   if (kind == "parameter") return read_weight(value, "parameter_name", WeightRef::Kind::Parameter, graph_input);
   if (kind == "buffer") return read_weight(value, "buffer_name", WeightRef::Kind::Buffer, graph_input);
-  if (kind == "tensor_constant")
-    return read_weight(value, "tensor_constant_name", WeightRef::Kind::Constant, graph_input);
+  if (kind == "tensor_constant") return read_weight(value, "tensor_constant_name", WeightRef::Kind::Constant, graph_input);
   if (kind == "token") return reader_.bind_token(graph_input);
   InputSpec input;
   if (kind == "constant_input") {
@@ -50,8 +49,7 @@ void SignatureReader::read_input(const Field& spec, const Field& graph_input) {
   program_.signature.inputs.push_back(std::move(input));
 }
 
-void SignatureReader::read_weight(const Field& value, std::string_view name_key, WeightRef::Kind kind,
-                                  const Field& graph_input) {
+void SignatureReader::read_weight(const Field& value, std::string_view name_key, WeightRef::Kind kind, const Field& graph_input) {
   const Field target = value.at(name_key), name = value.at("arg").at("name");
   const auto position = static_cast<uint32_t>(program_.calls.inputs.size());
   const model::CallValue id = reader_.add_tensor_input(graph_input.at("as_tensor"), std::string(target.text()));
@@ -145,10 +143,8 @@ void SignatureReader::read_trees() {
     size_t arguments = 0, results = 0;
     for (const InputSpec& input : signature.inputs) arguments += input.kind != InputSpec::Kind::Weight;
     for (const OutputSpec& output : signature.outputs) results += output.kind != OutputSpec::Kind::Mutation;
-    call->at("in_spec").require(leaf_count(*signature.in_spec) == arguments,
-                                fmt::format("{} leaves, one per argument", arguments));
-    call->at("out_spec")
-        .require(leaf_count(*signature.out_spec) == results, fmt::format("{} leaves, one per result", results));
+    call->at("in_spec").require(leaf_count(*signature.in_spec) == arguments, fmt::format("{} leaves, one per argument", arguments));
+    call->at("out_spec").require(leaf_count(*signature.out_spec) == results, fmt::format("{} leaves, one per result", results));
     if (const auto names = call->find("forward_arg_names"))
       names->for_each_item([&](const Field& name) { signature.argument_names.emplace_back(name.text()); });
   });

@@ -38,8 +38,7 @@ void read_ranges(const Field& constraints, sym::Assumptions& assumptions) {
   constraints.for_each_member([&](std::string_view symbol, const Field& range) {
     if (!is_symbol_name(symbol)) return;
     const auto low = range.find("min_val"), high = range.find("max_val");
-    const sym::Interval interval{low ? low->integer() : std::numeric_limits<int64_t>::min(),
-                                 high ? high->integer() : std::numeric_limits<int64_t>::max()};
+    const sym::Interval interval{low ? low->integer() : std::numeric_limits<int64_t>::min(), high ? high->integer() : std::numeric_limits<int64_t>::max()};
     range.require(interval.low <= interval.high, "a range whose min_val is not above its max_val");
     if (interval != sym::Interval()) assumptions.set_range(symbol, interval);
   });

@@ -60,9 +60,7 @@ Json to_json(const TreeSpec& spec) {
 
 }  // namespace
 
-std::string print_tree(const TreeSpec& spec) {
-  return Json::array({known_protocol, to_json(spec)}).dump(-1, ' ', false, Json::error_handler_t::replace);
-}
+std::string print_tree(const TreeSpec& spec) { return Json::array({known_protocol, to_json(spec)}).dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 size_t leaf_count(const TreeSpec& spec) {
   if (spec.is_leaf()) return 1;

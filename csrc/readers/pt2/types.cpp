@@ -16,17 +16,13 @@ struct Row {
   T value;
 };
 
-constexpr std::array dtypes{
-    Row<DType>{1, DType::U8},    Row<DType>{2, DType::I8},        Row<DType>{3, DType::I16},
-    Row<DType>{4, DType::I32},   Row<DType>{5, DType::I64},       Row<DType>{6, DType::F16},
-    Row<DType>{7, DType::F32},   Row<DType>{8, DType::F64},       Row<DType>{9, DType::C32},
-    Row<DType>{10, DType::C64},  Row<DType>{11, DType::C128},     Row<DType>{12, DType::Bool},
-    Row<DType>{13, DType::BF16}, Row<DType>{28, DType::U16},      Row<DType>{29, DType::F8E4M3FN},
-    Row<DType>{30, DType::F8E5M2}};
+constexpr std::array dtypes{Row<DType>{1, DType::U8},    Row<DType>{2, DType::I8},   Row<DType>{3, DType::I16},       Row<DType>{4, DType::I32},
+                            Row<DType>{5, DType::I64},   Row<DType>{6, DType::F16},  Row<DType>{7, DType::F32},       Row<DType>{8, DType::F64},
+                            Row<DType>{9, DType::C32},   Row<DType>{10, DType::C64}, Row<DType>{11, DType::C128},     Row<DType>{12, DType::Bool},
+                            Row<DType>{13, DType::BF16}, Row<DType>{28, DType::U16}, Row<DType>{29, DType::F8E4M3FN}, Row<DType>{30, DType::F8E5M2}};
 
 // The values are those of c10::Layout and c10::MemoryFormat.
-constexpr std::array layouts{Row<int>{1, 1}, Row<int>{2, 2}, Row<int>{3, 4}, Row<int>{4, 5},
-                             Row<int>{5, 6}, Row<int>{6, 3}, Row<int>{7, 0}};
+constexpr std::array layouts{Row<int>{1, 1}, Row<int>{2, 2}, Row<int>{3, 4}, Row<int>{4, 5}, Row<int>{5, 6}, Row<int>{6, 3}, Row<int>{7, 0}};
 constexpr std::array memory_formats{Row<int>{1, 0}, Row<int>{2, 2}, Row<int>{3, 3}, Row<int>{4, 1}};
 
 template <class T, size_t n>
@@ -51,9 +47,7 @@ std::vector<sym::Expr> read_list(const Field& list, Symbols& symbols) {
 
 DType read_dtype(const Field& scalar_type) { return look_up(dtypes, scalar_type, "scalar type"); }
 LayoutArg read_layout(const Field& layout) { return {look_up(layouts, layout, "layout")}; }
-MemoryFormatArg read_memory_format(const Field& memory_format) {
-  return {look_up(memory_formats, memory_format, "memory format")};
-}
+MemoryFormatArg read_memory_format(const Field& memory_format) { return {look_up(memory_formats, memory_format, "memory format")}; }
 
 Device read_device(const Field& device) {
   const std::string_view type = device.at("type").text();

@@ -23,12 +23,10 @@ std::optional<int64_t> bytes_reached(const WeightRef& weight) {
   for (size_t d = 0; d < weight.sizes.size(); ++d) {
     if (weight.sizes[d] == 0) return 0;
     int64_t step = 0;
-    fits = fits && !__builtin_mul_overflow(weight.sizes[d] - 1, weight.strides[d], &step) &&
-           !__builtin_add_overflow(last, step, &last);
+    fits = fits && !__builtin_mul_overflow(weight.sizes[d] - 1, weight.strides[d], &step) && !__builtin_add_overflow(last, step, &last);
   }
   int64_t bytes = 0;
-  fits =
-      fits && !__builtin_add_overflow(last, 1, &last) && !__builtin_mul_overflow(last, byte_size(weight.dtype), &bytes);
+  fits = fits && !__builtin_add_overflow(last, 1, &last) && !__builtin_mul_overflow(last, byte_size(weight.dtype), &bytes);
   return fits ? std::optional(bytes) : std::nullopt;
 }
 
@@ -44,13 +42,11 @@ void Weights::add(const Document& table, std::string_view folder) {
   });
 }
 
-WeightRef Weights::read(std::string_view name, WeightRef::Kind kind, const model::CallValueInfo& input,
-                        const Field& place) {
+WeightRef Weights::read(std::string_view name, WeightRef::Kind kind, const model::CallValueInfo& input, const Field& place) {
   const auto found = payloads_.find(name);
   if (found == payloads_.end()) place.fail("the name of a weight or constant that the archive has");
   const Field& payload = found->second.meta;
-  if (payload.at("use_pickle").boolean())
-    payload.unsupported("{} is a pickled object, not a plain tensor", printable(name));
+  if (payload.at("use_pickle").boolean()) payload.unsupported("{} is a pickled object, not a plain tensor", printable(name));
   const Field meta = payload.at("tensor_meta"), path = payload.at("path_name");
   const model::CallValueInfo stored = read_tensor(meta, symbols_);
 
@@ -71,11 +67,9 @@ WeightRef Weights::read(std::string_view name, WeightRef::Kind kind, const model
   weight.byte_size = entry->size;
   const auto reached = bytes_reached(weight);
   meta.require(reached.has_value(), "a tensor of fewer than 2^63 bytes");
-  if (static_cast<uint64_t>(*reached) > entry->size)
-    path.fail(fmt::format("an entry of {} bytes or more instead of {}", *reached, entry->size));
+  if (static_cast<uint64_t>(*reached) > entry->size) path.fail(fmt::format("an entry of {} bytes or more instead of {}", *reached, entry->size));
   if (*reached > 0 && entry->offset % static_cast<size_t>(byte_size(weight.dtype)) != 0)
-    path.fail(
-        fmt::format("an entry at a multiple of {} bytes instead of byte {}", byte_size(weight.dtype), entry->offset));
+    path.fail(fmt::format("an entry at a multiple of {} bytes instead of byte {}", byte_size(weight.dtype), entry->offset));
   return weight;
 }
 

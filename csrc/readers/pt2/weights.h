@@ -24,9 +24,7 @@ class Weights {
   // What the file has under this name, checked against the metadata of the graph's input. `place`: who asks.
   WeightRef read(std::string_view name, WeightRef::Kind kind, const model::CallValueInfo& input, const Field& place);
   // Equal for weights that share storage, counted from 1.
-  uint32_t storage_of(const WeightRef& weight) {
-    return storages_.try_emplace(weight.byte_offset, storages_.size() + 1).first->second;
-  }
+  uint32_t storage_of(const WeightRef& weight) { return storages_.try_emplace(weight.byte_offset, storages_.size() + 1).first->second; }
 
  private:
   struct Payload {

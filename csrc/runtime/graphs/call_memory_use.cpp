@@ -51,9 +51,8 @@ bool runs_ahead(const Tables& tables, const ExternRecord& record) {
   if (record.planned_out || record.moment > 0 || is_opaque_callee(record.name)) return false;
   for (const OperandRecord& operand : record.operands)
     if (operand.is_tensor) return false;
-  return std::ranges::all_of(record.results, [&](int64_t b) {
-    return b < 0 || tables.buffers[static_cast<uint32_t>(b)].kind == plan::Buffer::Kind::ExternOwned;
-  });
+  return std::ranges::all_of(record.results,
+                             [&](int64_t b) { return b < 0 || tables.buffers[static_cast<uint32_t>(b)].kind == plan::Buffer::Kind::ExternOwned; });
 }
 
 bool stays_in_place(const Tables& tables, const ReuseRecord& reuse) {

@@ -85,7 +85,7 @@ struct SharedBlock {
     int64_t offset = 0;
   };
   int64_t bytes = 0;
-  int64_t left_out = 0;  // bytes of what found no place
+  int64_t left_out = 0;       // bytes of what found no place
   std::vector<Place> places;  // by number
 
   const Place* find(MemoryNumber memory) const {

@@ -24,7 +24,7 @@ struct RecordedStretch {
   Stretch stretch;
   std::shared_ptr<RecordingPlace> place;  // of the stretch's device and stream
   std::unique_ptr<DeviceGraph> graph;
-  std::vector<uint32_t> steps;  // those with work
+  std::vector<uint32_t> steps;   // those with work
   std::vector<void*> addresses;  // of the ranges, when the graph was recorded
   // By range: it may be elsewhere in a replay. Of kernels of ours alone at once; with library calls, once a second recording, with the
   // range elsewhere, was the same work.
@@ -58,7 +58,12 @@ GraphCounters& graph_counters();
 class GraphCache {
  public:
   GraphCache(const plan::Plan& plan, const Tables& tables, GraphSettings settings)
-      : plan_(plan), tables_(tables), calls_before_(settings.use == UseGraphs::AtOnce ? 0 : settings.use == UseGraphs::On ? 2 : 8), branches_(settings.branches) {}
+      : plan_(plan),
+        tables_(tables),
+        calls_before_(settings.use == UseGraphs::AtOnce ? 0
+                      : settings.use == UseGraphs::On   ? 2
+                                                        : 8),
+        branches_(settings.branches) {}
   bool branches() const { return branches_; }
 
   // The stretches of calls with this key, in order; null for the first ones, in which libraries choose their algorithms. The keys that were

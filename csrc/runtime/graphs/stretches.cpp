@@ -28,7 +28,7 @@ constexpr int64_t recorded_results_allowed = int64_t{32} << 20, share_of_results
 constexpr uint32_t launches_per_call = 3, least_launches = 4;
 // All memory that a stretch needs is taken before it is queued, and a GPU without work waits for that. Where there is much to take, the first
 // stretches of a call are short ones, each twice as long as the one before: the GPU works on one while the host prepares the next.
-constexpr size_t much_to_take = 64;   // preparations
+constexpr size_t much_to_take = 64;  // preparations
 constexpr uint32_t first_work = 16;  // launches and calls
 constexpr uint32_t look_ahead = 64;  // steps: memory that is given back may bring a stretch below the limit again
 
@@ -73,10 +73,7 @@ Device device_of_step(const Tables& tables, const StepRecord& step) {
 class Finder {
  public:
   Finder(const plan::Plan& plan, const Tables& tables, std::span<const int64_t> values, const std::vector<bool>& held, const Refusals& refused)
-      : plan_(plan),
-        tables_(tables),
-        refused_(refused),
-        block_(block_number(tables)) {
+      : plan_(plan), tables_(tables), refused_(refused), block_(block_number(tables)) {
     for (const Device device : tables.stream_devices) memory_.emplace(device, CallMemoryUse(tables, values, held, device));
   }
 
@@ -122,7 +119,9 @@ class Finder {
       for (const int64_t b : record.results) {
         if (b < 0 || record.planned_out) continue;
         const auto memory = memory_.find(tables_.buffers[static_cast<uint32_t>(b)].device);
-        if (memory == memory_.end() || memory->second.bytes(static_cast<uint32_t>(b)) > std::max(recorded_results_allowed, memory->second.peak() / share_of_results)) return false;
+        if (memory == memory_.end() ||
+            memory->second.bytes(static_cast<uint32_t>(b)) > std::max(recorded_results_allowed, memory->second.peak() / share_of_results))
+          return false;
       }
     }
     return why_not_recorded(plan_, tables_, step, refused_).empty();
@@ -177,14 +176,18 @@ class Finder {
   static Taken taken_by(uint32_t first, uint32_t last, const CallMemoryUse& memory) {
     Taken taken;
     for (const MemoryUse& use : memory.uses_in(first, last)) {
-      if (fits_block(use, last)) taken.in_block.push_back(use);
-      else taken.apart += use.bytes;
+      if (fits_block(use, last))
+        taken.in_block.push_back(use);
+      else
+        taken.apart += use.bytes;
     }
     return taken;
   }
 
   // Whether a call needs little above its peak step by step if it takes that before step `first`, and the block no more than is in use at once.
-  static bool may_fit(uint32_t first, const Taken& taken, const CallMemoryUse& memory) { return fits(first, taken.apart + most_at_once(taken.in_block), memory); }
+  static bool may_fit(uint32_t first, const Taken& taken, const CallMemoryUse& memory) {
+    return fits(first, taken.apart + most_at_once(taken.in_block), memory);
+  }
 
   // Whether it does while the steps [first, last) are queued as one.
   static bool stays_near_peak(uint32_t first, uint32_t last, const CallMemoryUse& memory) {
@@ -222,7 +225,8 @@ class Finder {
     const auto add = [&](Kind kind, MemoryNumber memory, uint32_t index) {
       (is_in_block(stretch, memory) ? stretch.block_preparations : stretch.preparations).push_back({kind, index, number});
     };
-    for (uint32_t a = step.arenas_first; a < step.arenas_first + step.arenas_count; ++a) add(Kind::Arena, static_cast<MemoryNumber>(tables_.buffers.size()) + a, a);
+    for (uint32_t a = step.arenas_first; a < step.arenas_first + step.arenas_count; ++a)
+      add(Kind::Arena, static_cast<MemoryNumber>(tables_.buffers.size()) + a, a);
     if (step.kind == StepRecord::Kind::Allocate) add(Kind::Buffer, step.index, step.index);
     if (step.kind == StepRecord::Kind::Reuse) {
       const uint32_t to = tables_.reuses[step.index].to;
@@ -236,7 +240,8 @@ class Finder {
     if (!queues_work(step)) return stretch.preparations.push_back({Kind::Call, step.index, number});
     if (call.planned_out) return;
     for (const int64_t b : call.results)
-      if (b >= 0 && tables_.buffers[static_cast<uint32_t>(b)].kind == plan::Buffer::Kind::ExternOwned) add(Kind::Buffer, static_cast<uint32_t>(b), static_cast<uint32_t>(b));
+      if (b >= 0 && tables_.buffers[static_cast<uint32_t>(b)].kind == plan::Buffer::Kind::ExternOwned)
+        add(Kind::Buffer, static_cast<uint32_t>(b), static_cast<uint32_t>(b));
   }
 
   static bool is_in_block(const Stretch& stretch, MemoryNumber memory) { return stretch.block.find(memory) != nullptr; }

@@ -20,13 +20,13 @@ namespace cxxinductor::runtime {
 struct Stretch {
   uint32_t first = 0, last = 0;  // steps [first, last)
   Device device;
-  uint32_t stream = 0;           // in Tables::stream_devices
+  uint32_t stream = 0;  // in Tables::stream_devices
   uint32_t launches = 0, calls = 0;
   // Memory that the steps read and write. Behind the numbers of arenas: the stretch's block, for all that lies in it.
   std::vector<MemoryNumber> accessed;
   SharedBlock block;
   std::vector<SharedBlock::Place> block_buffers;  // all buffers in it, those in arenas and slices of others aside
-  bool block_in_scratch = false;  // of the stream (RecordingPlace::scratch); else each call takes it
+  bool block_in_scratch = false;                  // of the stream (RecordingPlace::scratch); else each call takes it
 
   // What is to be done before a replay for memory outside of the block, and for that in the block where the steps run one by one.
   struct Preparation {

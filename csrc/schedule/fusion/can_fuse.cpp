@@ -17,14 +17,11 @@ using loops::StmtId;
 
 std::optional<std::string> size_blocker(const loops::Region& region, const RegionSummary& summary, const Options& options) {
   if (region.body.size() > static_cast<size_t>(options.max_fusion_size))
-    return fmt::format("the body would have {} statements, more than {}", region.body.size(),
-                       options.max_fusion_size);
+    return fmt::format("the body would have {} statements, more than {}", region.body.size(), options.max_fusion_size);
   std::vector<loops::BufferId> buffers;
-  std::set_union(summary.reads.begin(), summary.reads.end(), summary.writes.begin(), summary.writes.end(),
-                 std::back_inserter(buffers));
+  std::set_union(summary.reads.begin(), summary.reads.end(), summary.writes.begin(), summary.writes.end(), std::back_inserter(buffers));
   if (buffers.size() > max_buffers) return fmt::format("{} buffers, more than {}", buffers.size(), max_buffers);
-  if (region.vars.size() > max_variables)
-    return fmt::format("{} variables, more than {}", region.vars.size(), max_variables);
+  if (region.vars.size() > max_variables) return fmt::format("{} variables, more than {}", region.vars.size(), max_variables);
   return std::nullopt;
 }
 
@@ -46,8 +43,7 @@ std::optional<std::string> store_blocker(const loops::Region& region, const Regi
   for (const Stmt& stmt : region.body) {
     const auto* store = stmt.as<loops::Store>();
     if (!store || stmt.vars == summary.all || (!summary.reduced.empty() && stmt.vars == rows)) continue;
-    return summary.reduced.empty() ? "a store does not vary over all variables of the space"
-                                 : "a store varies over part of the rows' or elements' variables";
+    return summary.reduced.empty() ? "a store does not vary over all variables of the space" : "a store varies over part of the rows' or elements' variables";
   }
   return std::nullopt;
 }
@@ -71,8 +67,7 @@ std::optional<std::string> conflict_blocker(const loops::Region& region, const R
 // A buffer read and written in place: each point reads what it overwrites before the write, and no point reads it later.
 std::optional<std::string> in_place_blocker(const loops::Region& region, const RegionSummary& summary) {
   std::vector<loops::BufferId> both;
-  std::set_intersection(summary.reads.begin(), summary.reads.end(), summary.writes.begin(), summary.writes.end(),
-                        std::back_inserter(both));
+  std::set_intersection(summary.reads.begin(), summary.reads.end(), summary.writes.begin(), summary.writes.end(), std::back_inserter(both));
   for (loops::BufferId buffer : both) {
     const std::vector<sym::Expr>* stored = nullptr;
     const Stmt* store_stmt = nullptr;
@@ -91,8 +86,7 @@ std::optional<std::string> in_place_blocker(const loops::Region& region, const R
       if (store_stmt->as<loops::Store>()->conflict_order) return "a buffer is read where elements that may meet are stored";
       if (load->coords != *stored) return "an input that is overwritten in place is read at other coordinates";
       // Two points may write one element, although they store equal values there.
-      if (std::any_of(stored->begin(), stored->end(), loops::depends_on_data))
-        return "an input is read where indices say that it is overwritten";
+      if (std::any_of(stored->begin(), stored->end(), loops::depends_on_data)) return "an input is read where indices say that it is overwritten";
       // Row loops may recompute values: what they read must not have changed.
       if (!summary.reduced.empty() && !(store_stmt->vars & summary.reduced).empty())
         return "an input that is overwritten in place is read by more than one row loop";
@@ -101,8 +95,7 @@ std::optional<std::string> in_place_blocker(const loops::Region& region, const R
   return std::nullopt;
 }
 
-std::optional<std::string> row_blocker(const loops::Program& program, const loops::Region& region,
-                                       const RegionSummary& summary, const FusionCosts& costs) {
+std::optional<std::string> row_blocker(const loops::Program& program, const loops::Region& region, const RegionSummary& summary, const FusionCosts& costs) {
   if (summary.reduced.empty()) return std::nullopt;
   const std::vector<bool> late = depend_on_reductions(region);
   bool elements_after = false, stores_elements = false;
@@ -111,8 +104,7 @@ std::optional<std::string> row_blocker(const loops::Program& program, const loop
     elements_after = elements_after || (late[s] && (row_state(stmt) || !(stmt.vars & summary.reduced).empty()));
     stores_elements = stores_elements || (stmt.as<loops::Store>() && stmt.vars == summary.all);
   }
-  if (elements_after && reduces_across_columns(program, region))
-    return "after a reduction across columns nothing may vary over what was reduced";
+  if (elements_after && reduces_across_columns(program, region)) return "after a reduction across columns nothing may vary over what was reduced";
   if (costs.few_long_rows(region) && (elements_after || (stores_elements && !reductions_come_last(region))))
     return "few long rows: fusing would run element work on few multiprocessors";
   return std::nullopt;
@@ -120,8 +112,7 @@ std::optional<std::string> row_blocker(const loops::Program& program, const loop
 
 }  // namespace
 
-std::optional<std::string> fusion_blocker(const loops::Program& program, const loops::Region& region,
-                                         const FusionCosts& costs, const Options& options) {
+std::optional<std::string> fusion_blocker(const loops::Program& program, const loops::Region& region, const FusionCosts& costs, const Options& options) {
   const RegionSummary summary = summarize(region);
   if (auto reason = size_blocker(region, summary, options)) return reason;
   if (auto reason = reduction_blocker(region, summary)) return reason;

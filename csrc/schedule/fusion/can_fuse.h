@@ -14,7 +14,6 @@ namespace cxxinductor::schedule {
 
 inline constexpr size_t max_variables = 16;  // of a fused region
 
-std::optional<std::string> fusion_blocker(const loops::Program& program, const loops::Region& region,
-                                         const FusionCosts& costs, const Options& options);
+std::optional<std::string> fusion_blocker(const loops::Program& program, const loops::Region& region, const FusionCosts& costs, const Options& options);
 
 }  // namespace cxxinductor::schedule

@@ -23,9 +23,7 @@ void sort_unique(std::vector<BufferId>& ids) {
 }
 
 // What defines a symbol or asserts something about one raises where that is out of range.
-bool may_raise(const loops::ExternCall& call) {
-  return cxxinductor::may_raise(call.callee) || loops::checks_symbols(call);
-}
+bool may_raise(const loops::ExternCall& call) { return cxxinductor::may_raise(call.callee) || loops::checks_symbols(call); }
 
 void extern_accesses(const loops::ExternCall& call, RegionSummary& summary) {
   for (size_t i = 0; i < call.operands.size(); ++i)
@@ -73,8 +71,7 @@ bool writes_input(const loops::Program& program, const loops::Step& step) {
   const auto is_input = [&](BufferId id) { return program.buffers[id].role == loops::Buffer::Role::Input; };
   if (const auto* region = std::get_if<loops::Region>(&step)) {
     const std::vector<loops::Access> accesses = loops::accesses(*region);
-    return std::any_of(accesses.begin(), accesses.end(),
-                       [&](const loops::Access& access) { return access.store && is_input(access.buffer); });
+    return std::any_of(accesses.begin(), accesses.end(), [&](const loops::Access& access) { return access.store && is_input(access.buffer); });
   }
   const auto& call = std::get<loops::ExternCall>(step);
   return std::any_of(call.mutated_operands.begin(), call.mutated_operands.end(), [&](uint32_t i) {
@@ -91,8 +88,7 @@ Dependencies::Dependencies(loops::Program program) : program_(std::move(program)
   readers_.resize(program_.buffers.size());
   writers_.resize(program_.buffers.size());
   live_out_.resize(program_.buffers.size(), false);
-  for (size_t b = 0; b < program_.buffers.size(); ++b)
-    live_out_[BufferId(b)] = program_.buffers[BufferId(b)].role != loops::Buffer::Role::Temporary;
+  for (size_t b = 0; b < program_.buffers.size(); ++b) live_out_[BufferId(b)] = program_.buffers[BufferId(b)].role != loops::Buffer::Role::Temporary;
   for (const loops::ProgramOutput& output : program_.outputs) {
     if (output.kind == loops::ProgramOutput::Kind::Tensor) live_out_[output.buffer] = true;
     if (output.kind == loops::ProgramOutput::Kind::View) live_out_[output.view.buffer] = true;
@@ -158,8 +154,7 @@ void Dependencies::find_memories() {
     if (const auto* call = std::get_if<loops::ExternCall>(&step))
       for (size_t r = 0; r < call->results.size() && r < call->alias_of.size(); ++r)
         if (int from = call->alias_of[r]; from >= 0)
-          if (const auto* view = std::get_if<loops::View>(&call->operands[static_cast<size_t>(from)]))
-            alias[root(call->results[r])] = root(view->buffer);
+          if (const auto* view = std::get_if<loops::View>(&call->operands[static_cast<size_t>(from)])) alias[root(call->results[r])] = root(view->buffer);
   for (size_t b = 0; b < alias.size(); ++b) memory_of_.push_back(root(BufferId(b)));
   memory_writers_.resize(alias.size());
   input_memory_.resize(alias.size(), 0);
@@ -188,8 +183,7 @@ void Dependencies::build_edges() {
     const auto* call = std::get_if<loops::ExternCall>(&node(id).step);
     if (!call) continue;
     if (call->ordered && call->results.empty())
-      for (const std::string& symbol : loops::used_symbols(program_, node(id).step, definers_))
-        assertions_[symbol].push_back(id);
+      for (const std::string& symbol : loops::used_symbols(program_, node(id).step, definers_)) assertions_[symbol].push_back(id);
     if (call->ordered) follow_ordered(id, *call);
   }
   order_writes_and_raises();
@@ -285,8 +279,7 @@ std::vector<StepId> Dependencies::writers(BufferId buffer) const {
   for (StepId id : writers_[buffer]) {
     id = find(id);
     const auto& writes = node(id).summary.writes;
-    if (!node(id).removed && std::binary_search(writes.begin(), writes.end(), buffer) &&
-        std::find(found.begin(), found.end(), id) == found.end())
+    if (!node(id).removed && std::binary_search(writes.begin(), writes.end(), buffer) && std::find(found.begin(), found.end(), id) == found.end())
       found.push_back(id);
   }
   return found;

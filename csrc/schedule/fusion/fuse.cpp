@@ -9,17 +9,17 @@
 #include "ir/loops/region_rewrite.h"
 #include "schedule/fusion/can_fuse.h"
 #include "schedule/fusion/dependencies.h"
+#include "schedule/fusion/fuse_mixed_order_reductions.h"
 #include "schedule/fusion/fusion_limit.h"
 #include "schedule/fusion/inline_producers.h"
 #include "schedule/fusion/live_range_budget.h"
-#include "schedule/fusion/merge_rules.h"
 #include "schedule/fusion/lower_matmuls.h"
 #include "schedule/fusion/lower_vector_products.h"
+#include "schedule/fusion/merge_rules.h"
 #include "schedule/fusion/row_ends.h"
 #include "schedule/fusion/score_fusion.h"
 #include "schedule/fusion/split_reduction.h"
 #include "schedule/fusion/substitute.h"
-#include "schedule/fusion/fuse_mixed_order_reductions.h"
 #include "schedule/plan/buffer_slices.h"
 #include "schedule/schedule.h"
 #include "support/error.h"
@@ -34,20 +34,13 @@ struct Candidate {
   StepId first, second;
   bool siblings = false;
   size_t position = 0;  // of discovery: breaks ties
-  friend bool operator<(const Candidate& a, const Candidate& b) {
-    return a.saved != b.saved ? a.saved < b.saved : a.position > b.position;
-  }
+  friend bool operator<(const Candidate& a, const Candidate& b) { return a.saved != b.saved ? a.saved < b.saved : a.position > b.position; }
 };
 
 class Fuser {
  public:
   Fuser(Dependencies& dependencies, const FusionCosts& costs, const Options& options, const MergeRules& rules, FusionLimit& limit)
-      : dependencies_(dependencies),
-        costs_(costs),
-        options_(options),
-        rules_(rules),
-        limit_(limit),
-        first_inserted_(dependencies.step_count()) {}
+      : dependencies_(dependencies), costs_(costs), options_(options), rules_(rules), limit_(limit), first_inserted_(dependencies.step_count()) {}
 
   bool merge_pairs() {
     bool any = false;
@@ -70,16 +63,14 @@ class Fuser {
   std::vector<plan::MissedFusion> missed_fusions(const std::map<StepId, std::string>& names) const {
     // What became one step after merging keeps the reasons of its parts.
     std::map<std::pair<StepId, StepId>, std::string> reasons;
-    for (const auto& [pair, reason] : reasons_)
-      reasons.try_emplace({dependencies_.find(pair.first), dependencies_.find(pair.second)}, reason);
+    for (const auto& [pair, reason] : reasons_) reasons.try_emplace({dependencies_.find(pair.first), dependencies_.find(pair.second)}, reason);
     for (const auto& [pair, reason] : reasons_)
       if (reasons.contains(pair)) reasons[pair] = reason;
     std::vector<plan::MissedFusion> found;
     for (const auto& [consumer, name] : names) {
       std::map<StepId, double> between;  // bytes, by producer
       for (loops::BufferId buffer : dependencies_.summary(consumer).reads)
-        if (const auto producer = dependencies_.producer(buffer); producer && *producer != consumer)
-          between[*producer] += costs_.buffer_bytes(buffer);
+        if (const auto producer = dependencies_.producer(buffer); producer && *producer != consumer) between[*producer] += costs_.buffer_bytes(buffer);
       for (const auto& [producer, bytes] : between) {
         const auto known = reasons.find({producer, consumer});
         found.push_back({names.at(producer), name,
@@ -116,8 +107,7 @@ class Fuser {
         if (!producer || std::find(producers.begin(), producers.end(), *producer) != producers.end()) continue;
         producers.push_back(*producer);
         const RegionSummary &a = dependencies_.summary(*producer), &b = dependencies_.summary(consumer);
-        found.push_back({2 * shared_bytes(a.writes, b.reads) + shared_bytes(a.reads, b.reads), *producer, consumer,
-                         false, found.size()});
+        found.push_back({2 * shared_bytes(a.writes, b.reads) + shared_bytes(a.reads, b.reads), *producer, consumer, false, found.size()});
       }
     }
     std::sort(read_buffers.begin(), read_buffers.end());
@@ -146,11 +136,9 @@ class Fuser {
       std::swap(first, second);
     }
     // Merges may have made one of two siblings depend on the other.
-    const bool siblings =
-        candidate.siblings && !intersect(dependencies_.summary(first).writes, dependencies_.summary(second).reads);
+    const bool siblings = candidate.siblings && !intersect(dependencies_.summary(first).writes, dependencies_.summary(second).reads);
     const uint64_t key = (uint64_t{first.index()} << 32 | second.index()) * 0x9e3779b97f4a7c15ull ^
-                         (uint64_t{dependencies_.version(first)} << 32 | dependencies_.version(second)) << 1 ^
-                         static_cast<uint64_t>(siblings);
+                         (uint64_t{dependencies_.version(first)} << 32 | dependencies_.version(second)) << 1 ^ static_cast<uint64_t>(siblings);
     if (hopeless_.contains(key)) return false;
     bool may_change = false;
     std::string reason = try_merge(first, second, siblings, &may_change);
@@ -184,16 +172,13 @@ class Fuser {
     if (const std::string_view blocker = rules_.blocker(first, second); !blocker.empty()) return std::string(blocker);
     if (a.body.size() + b.body.size() > 2 * static_cast<size_t>(options_.max_fusion_size))
       return fmt::format("the body would have more than {} statements", options_.max_fusion_size);
-    if (intersect(dependencies_.summary(first).writes, dependencies_.summary(second).writes))
-      return "both write one buffer, one after the other";
-    if (dependencies_.order_of_raise_and_write(first, second))
-      return "a check of one may fail, which must not change what the other writes to an input";
+    if (intersect(dependencies_.summary(first).writes, dependencies_.summary(second).writes)) return "both write one buffer, one after the other";
+    if (dependencies_.order_of_raise_and_write(first, second)) return "a check of one may fail, which must not change what the other writes to an input";
     std::vector<StepId> between;
     *may_change = true;
     const auto& written = dependencies_.summary(first).writes;
-    if (!siblings && std::any_of(written.begin(), written.end(), [&](loops::BufferId buffer) {
-          return ends_rows_of_select(dependencies_, first, second, buffer);
-        }))
+    if (!siblings &&
+        std::any_of(written.begin(), written.end(), [&](loops::BufferId buffer) { return ends_rows_of_select(dependencies_, first, second, buffer); }))
       return "it belongs to the rows before it";
     switch (dependencies_.path_between(first, second, &between)) {
       case Dependencies::Path::Exists:
@@ -279,8 +264,7 @@ void compact_buffers(loops::Program& program) {
   IdVector<loops::BufferId, loops::BufferId> renumbered(program.buffers.size());
   IdVector<loops::BufferId, loops::Buffer> kept;
   for (size_t b = 0; b < program.buffers.size(); ++b)
-    if (used[loops::BufferId(b)])
-      renumbered[loops::BufferId(b)] = kept.push_back(std::move(program.buffers[loops::BufferId(b)]));
+    if (used[loops::BufferId(b)]) renumbered[loops::BufferId(b)] = kept.push_back(std::move(program.buffers[loops::BufferId(b)]));
   program.buffers = std::move(kept);
   for_each([&](loops::BufferId& id) { id = renumbered[id]; });
 }
@@ -317,9 +301,8 @@ FusionCount count_of(const FusionLimit& limit, const Dependencies& dependencies,
 
 }  // namespace
 
-loops::Program fuse(loops::Program program, const Targets& targets, const Options& options,
-                    std::vector<plan::MissedFusion>* missed_fusions, LiveRangeLimit live_ranges, const std::vector<uint32_t>& late_inputs,
-                    FusionCount* count) {
+loops::Program fuse(loops::Program program, const Targets& targets, const Options& options, std::vector<plan::MissedFusion>* missed_fusions,
+                    LiveRangeLimit live_ranges, const std::vector<uint32_t>& late_inputs, FusionCount* count) {
   Dependencies dependencies(std::move(program));
   const FusionCosts costs(dependencies.program(), targets);
   const LiveRangeBudget live_range_budget(dependencies, costs, live_ranges);

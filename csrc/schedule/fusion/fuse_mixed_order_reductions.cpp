@@ -8,16 +8,16 @@
 #include "ir/loops/stmt_properties.h"
 #include "ir/plan/serial_rows.h"
 #include "ir/target.h"
+#include "kernels/serial_rows/serial_rows.h"
 #include "schedule/fusion/can_fuse.h"
 #include "schedule/fusion/split_reduction.h"
 #include "schedule/fusion/substitute.h"
-#include "kernels/serial_rows/serial_rows.h"
 
 namespace cxxinductor::schedule {
 namespace {
 
-using kernels::SerialRowNeeds;
 using kernels::serial_row_shape;
+using kernels::SerialRowNeeds;
 using loops::Region;
 using loops::Stmt;
 using loops::StmtId;
@@ -52,8 +52,7 @@ struct Shared {
 };
 
 // Buffers of `least_bytes` and more that step a reads or makes and step b reads.
-Shared shared_operands(const Dependencies& dependencies, const FusionCosts& costs, StepId a, StepId b,
-                       double least_bytes) {
+Shared shared_operands(const Dependencies& dependencies, const FusionCosts& costs, StepId a, StepId b, double least_bytes) {
   Shared shared;
   const auto& second = dependencies.summary(b).reads;
   for (const auto* first : {&dependencies.summary(a).reads, &dependencies.summary(a).writes}) {
@@ -82,8 +81,7 @@ std::optional<Cut> choose_cut(const Region& region, VarSet rows, const Target& t
     total *= region.vars[VarId(v)].extent.constant();
   }
   std::optional<Cut> best;
-  const int64_t most_blocks =
-      std::max(int64_t{parts_of_multiprocessor} * target.multiprocessors, 2 * (total / max_rows_of_part));
+  const int64_t most_blocks = std::max(int64_t{parts_of_multiprocessor} * target.multiprocessors, 2 * (total / max_rows_of_part));
   for (size_t v = 0; v < region.vars.size(); ++v) {
     if (!rows.contains(VarId(v))) continue;
     const int64_t extent = region.vars[VarId(v)].extent.constant(), others = total / extent;
@@ -104,8 +102,8 @@ std::optional<Cut> choose_cut(const Region& region, VarSet rows, const Target& t
 
 class MixedOrderFuser {
  public:
-  MixedOrderFuser(Dependencies& dependencies, const FusionCosts& costs, const Targets& targets, const Options& options,
-                  const MergeRules& rules, FusionLimit& limit)
+  MixedOrderFuser(Dependencies& dependencies, const FusionCosts& costs, const Targets& targets, const Options& options, const MergeRules& rules,
+                  FusionLimit& limit)
       : dependencies_(dependencies), costs_(costs), targets_(targets), options_(options), rules_(rules), limit_(limit) {}
 
   void run() {
@@ -151,9 +149,7 @@ class MixedOrderFuser {
     if (!rules_.blocker(pair.first, pair.second).empty()) return std::nullopt;
     return pair;
   }
-  bool needs(StepId second, StepId first) const {
-    return intersect(dependencies_.summary(first).writes, dependencies_.summary(second).reads);
-  }
+  bool needs(StepId second, StepId first) const { return intersect(dependencies_.summary(first).writes, dependencies_.summary(second).reads); }
 
   // The region with others that reduce across the same rows and read what it reads, wherever they stand.
   StepId gather_across(StepId step) {
@@ -165,8 +161,7 @@ class MixedOrderFuser {
           if (other == step || !reduces_across(other)) continue;
           const auto pair = neighbours(step, other);
           if (!pair || needs(step, other) || needs(other, step)) continue;
-          FusedBody body =
-              fuse_siblings(program(), *dependencies_.region(pair->first), *dependencies_.region(pair->second));
+          FusedBody body = fuse_siblings(program(), *dependencies_.region(pair->first), *dependencies_.region(pair->second));
           if (!body.region || fusion_blocker(program(), *body.region, costs_, options_)) continue;
           if (!limit_.accept("merges", pair->first, pair->second)) return step;
           body.region->name.clear();
@@ -194,8 +189,7 @@ class MixedOrderFuser {
     StepId step;
     while (joined && limit_.accept("merges", joined->pair.first, joined->pair.second)) {
       joined->region.name.clear();
-      step =
-          dependencies_.merge(joined->pair.first, joined->pair.second, joined->pair.between, std::move(joined->region));
+      step = dependencies_.merge(joined->pair.first, joined->pair.second, joined->pair.between, std::move(joined->region));
       last = std::move(joined);
       joined = join_with_columns(step);
     }
@@ -241,8 +235,7 @@ class MixedOrderFuser {
     auto pair = neighbours(along, across);
     if (rows.device != columns.device || !pair || needs(along, across)) return std::nullopt;
     const auto needed = [&](loops::BufferId buffer) { return dependencies_.has_other_users(buffer, along, across); };
-    FusedBody body = needs(across, along) ? substitute_producer(program(), rows, columns, needed)
-                                          : fuse_siblings(program(), rows, columns);
+    FusedBody body = needs(across, along) ? substitute_producer(program(), rows, columns, needed) : fuse_siblings(program(), rows, columns);
     if (!body.region || !body.aligned) return std::nullopt;
     const VarSet over_rows = over_of_columns(*body.region);
     if (over_rows.empty() || !is_complementary(*body.region, over_rows)) return std::nullopt;
@@ -255,8 +248,7 @@ class MixedOrderFuser {
   VarSet over_of_columns(const Region& joined) const {
     VarSet over;
     for (const Stmt& stmt : joined.body)
-      if (const auto* reduce = stmt.as<loops::Reduce>(); reduce && !reads_contiguously(joined, reduce->over))
-        over |= reduce->over;
+      if (const auto* reduce = stmt.as<loops::Reduce>(); reduce && !reads_contiguously(joined, reduce->over)) over |= reduce->over;
     return over;
   }
 
@@ -301,8 +293,7 @@ class MixedOrderFuser {
     SerialRowNeeds needs;
     int widest = shared.widest;
     for (const Stmt& stmt : region.body) {
-      if (const auto* reduce = stmt.as<loops::Reduce>(); reduce && reduce->over == over_rows)
-        needs.states.push_back(plan::state_dtype(region, *reduce));
+      if (const auto* reduce = stmt.as<loops::Reduce>(); reduce && reduce->over == over_rows) needs.states.push_back(plan::state_dtype(region, *reduce));
       const auto* load = stmt.as<loops::Load>();
       if (!load || (stmt.vars & over_rows).empty() || (stmt.vars - over_rows).empty()) continue;
       needs.persistent_bytes += byte_size(stmt.dtype);
@@ -325,8 +316,8 @@ class MixedOrderFuser {
 
 }  // namespace
 
-void fuse_mixed_order_reductions(Dependencies& dependencies, const FusionCosts& costs, const Targets& targets, const Options& options,
-                                 const MergeRules& rules, FusionLimit& limit) {
+void fuse_mixed_order_reductions(Dependencies& dependencies, const FusionCosts& costs, const Targets& targets, const Options& options, const MergeRules& rules,
+                                 FusionLimit& limit) {
   MixedOrderFuser(dependencies, costs, targets, options, rules, limit).run();
 }
 

@@ -11,7 +11,7 @@
 
 namespace cxxinductor::schedule {
 
-void fuse_mixed_order_reductions(Dependencies& dependencies, const FusionCosts& costs, const Targets& targets, const Options& options,
-                                 const MergeRules& rules, FusionLimit& limit);
+void fuse_mixed_order_reductions(Dependencies& dependencies, const FusionCosts& costs, const Targets& targets, const Options& options, const MergeRules& rules,
+                                 FusionLimit& limit);
 
 }  // namespace cxxinductor::schedule

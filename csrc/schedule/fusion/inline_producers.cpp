@@ -40,15 +40,9 @@ bool reads_by_data(const loops::Region& region) {
 
 class ProducerInliner {
  public:
-  ProducerInliner(Dependencies& dependencies, const FusionCosts& costs, const Options& options,
-                  const LiveRangeBudget& live_range_budget, FusionLimit& limit, Inlining when, const std::set<loops::BufferId>& kept)
-      : dependencies_(dependencies),
-        costs_(costs),
-        options_(options),
-        live_range_budget_(live_range_budget),
-        limit_(limit),
-        when_(when),
-        kept_(kept) {}
+  ProducerInliner(Dependencies& dependencies, const FusionCosts& costs, const Options& options, const LiveRangeBudget& live_range_budget, FusionLimit& limit,
+                  Inlining when, const std::set<loops::BufferId>& kept)
+      : dependencies_(dependencies), costs_(costs), options_(options), live_range_budget_(live_range_budget), limit_(limit), when_(when), kept_(kept) {}
 
   bool run() {
     std::vector<StepId> order = dependencies_.order();
@@ -83,8 +77,7 @@ class ProducerInliner {
     return std::all_of(summary.reads.begin(), summary.reads.end(), [this](loops::BufferId id) { return is_number(id); });
   }
 
-  bool is_cheap_by_itself(const loops::Region& slice, const RegionSummary& summary, loops::BufferId buffer,
-                          size_t reader_count) const {
+  bool is_cheap_by_itself(const loops::Region& slice, const RegionSummary& summary, loops::BufferId buffer, size_t reader_count) const {
     if (summary.transcendental > 0) return false;
     if (reads_numbers_alone(summary)) return true;
     double loaded = 0;
@@ -106,8 +99,7 @@ class ProducerInliner {
       const auto* load = stmt.as<loops::Load>();
       if (!load || load->buffer != buffer) continue;
       read += costs_.points(region, stmt.vars);
-      if (load->mask.valid() || (first && *first != load->coords) ||
-          !space.is_bijection(load->coords, program().buffers[buffer].sizes))
+      if (load->mask.valid() || (first && *first != load->coords) || !space.is_bijection(load->coords, program().buffers[buffer].sizes))
         reader.rearranged = true;
       first = &load->coords;
     }
@@ -115,8 +107,7 @@ class ProducerInliner {
     reader.share = elements > 0 ? read / elements : 1;
   }
 
-  Reader inspect(StepId producer, const loops::Region& slice, const RegionSummary& summary, loops::BufferId buffer,
-                 StepId step) const {
+  Reader inspect(StepId producer, const loops::Region& slice, const RegionSummary& summary, loops::BufferId buffer, StepId step) const {
     Reader reader;
     reader.step = step;
     const loops::Region* region = dependencies_.region(step);
@@ -155,8 +146,7 @@ class ProducerInliner {
     bool any_rearranged = false;
     for (StepId step : steps) {
       if (step == producer) return;
-      if (when_ == Inlining::Early &&
-          ((!cheap && !is_rearranged(step, buffer)) || ends_rows_of_select(dependencies_, producer, step, buffer))) {
+      if (when_ == Inlining::Early && ((!cheap && !is_rearranged(step, buffer)) || ends_rows_of_select(dependencies_, producer, step, buffer))) {
         readers.push_back({step, {}, 0, 1, false});
         continue;
       }
@@ -175,8 +165,8 @@ class ProducerInliner {
 
   void apply(StepId producer, loops::BufferId buffer, bool whole, bool cheap, std::vector<Reader> readers) {
     const loops::Region& region = *dependencies_.region(producer);
-    const bool all = !dependencies_.has_users_beyond_readers(buffer) &&
-                     std::all_of(readers.begin(), readers.end(), [](const Reader& r) { return r.region.has_value(); });
+    const bool all =
+        !dependencies_.has_users_beyond_readers(buffer) && std::all_of(readers.begin(), readers.end(), [](const Reader& r) { return r.region.has_value(); });
     double gain = 0;
     for (const Reader& reader : readers) gain += reader.gain;
     std::optional<loops::Region> rest;
@@ -215,8 +205,8 @@ class ProducerInliner {
 
 }  // namespace
 
-bool inline_producers(Dependencies& dependencies, const FusionCosts& costs, const Options& options,
-                      const LiveRangeBudget& live_range_budget, FusionLimit& limit, Inlining when, const std::set<loops::BufferId>& kept) {
+bool inline_producers(Dependencies& dependencies, const FusionCosts& costs, const Options& options, const LiveRangeBudget& live_range_budget,
+                      FusionLimit& limit, Inlining when, const std::set<loops::BufferId>& kept) {
   return ProducerInliner(dependencies, costs, options, live_range_budget, limit, when, kept).run();
 }
 

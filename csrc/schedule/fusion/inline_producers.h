@@ -16,7 +16,7 @@ namespace cxxinductor::schedule {
 
 enum class Inlining : uint8_t { Early, Late };
 // kept: buffers that stay stored.
-bool inline_producers(Dependencies& dependencies, const FusionCosts& costs, const Options& options,
-                      const LiveRangeBudget& live_range_budget, FusionLimit& limit, Inlining when, const std::set<loops::BufferId>& kept = {});
+bool inline_producers(Dependencies& dependencies, const FusionCosts& costs, const Options& options, const LiveRangeBudget& live_range_budget,
+                      FusionLimit& limit, Inlining when, const std::set<loops::BufferId>& kept = {});
 
 }  // namespace cxxinductor::schedule

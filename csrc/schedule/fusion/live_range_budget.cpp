@@ -30,9 +30,8 @@ double LiveRangeBudget::reads_kept(const std::vector<BufferId>& reads, StepId un
 // Whether `second` reads what a step between the two writes.
 bool LiveRangeBudget::made_between(BufferId buffer, StepId first, StepId second) const {
   const std::vector<StepId> writers = dependencies_.writers(buffer);
-  return std::any_of(writers.begin(), writers.end(), [&](StepId writer) {
-    return dependencies_.before(writer, second) && dependencies_.place(writer) > dependencies_.place(first);
-  });
+  return std::any_of(writers.begin(), writers.end(),
+                     [&](StepId writer) { return dependencies_.before(writer, second) && dependencies_.place(writer) > dependencies_.place(first); });
 }
 
 double LiveRangeBudget::writes(StepId id) const {
@@ -55,9 +54,8 @@ bool LiveRangeBudget::allow_merge(StepId first, StepId second) const {
   // At the place of the second, where nothing in between reads what the first writes.
   const auto reads_between = [&](BufferId buffer) {
     const std::vector<StepId> readers = dependencies_.readers(buffer);
-    return std::any_of(readers.begin(), readers.end(), [&](StepId reader) {
-      return reader != first && reader != second && dependencies_.place(reader) < dependencies_.place(second);
-    });
+    return std::any_of(readers.begin(), readers.end(),
+                       [&](StepId reader) { return reader != first && reader != second && dependencies_.place(reader) < dependencies_.place(second); });
   };
   const std::vector<BufferId>& written = dependencies_.summary(first).writes;
   const bool may_wait = std::none_of(written.begin(), written.end(), reads_between);
@@ -67,9 +65,8 @@ bool LiveRangeBudget::allow_merge(StepId first, StepId second) const {
   for (BufferId buffer : dependencies_.summary(second).reads) {
     if (made_between(buffer, first, second)) return false;
     const std::vector<StepId> readers = dependencies_.readers(buffer);
-    const bool last = std::all_of(readers.begin(), readers.end(), [&](StepId reader) {
-      return reader == second || dependencies_.place(reader) <= dependencies_.place(first);
-    });
+    const bool last = std::all_of(readers.begin(), readers.end(),
+                                  [&](StepId reader) { return reader == second || dependencies_.place(reader) <= dependencies_.place(first); });
     if (dependencies_.dies(buffer) && last) early -= costs_.buffer_bytes(buffer);
   }
   return early <= 0;

@@ -3,19 +3,19 @@
 #include <algorithm>
 
 #include "ir/matmul_rows.h"
+#include "kernels/matmul/matmul.h"
 #include "schedule/fusion/can_fuse.h"
 #include "schedule/fusion/matmul_region.h"
 #include "schedule/fusion/substitute.h"
-#include "kernels/matmul/matmul.h"
 #include "support/error.h"
 
 namespace cxxinductor::schedule {
 namespace {
 
-using kernels::MatmulEstimate;
-using kernels::MatmulSize;
 using kernels::estimate_matmul;
 using kernels::library_time;
+using kernels::MatmulEstimate;
+using kernels::MatmulSize;
 using loops::BufferId;
 using loops::View;
 using sym::Expr;
@@ -42,16 +42,15 @@ double library_seconds(const loops::Program& program, const MatmulCall& call, co
     slowdown = std::max(slowdown, unaligned_slowdown(row_bytes(program, view->sizes, view->strides, view->dtype)));
   const loops::Buffer& result = program.buffers[call.result];
   const int64_t bytes = row_bytes(program, result.sizes, result.strides, result.dtype);
-  const bool splits = slowdown == 1 && !call.added && result.sizes.size() == 2 && !is_turned(call.left->strides) &&
-                      is_turned(call.right->strides) && is_split_worth(2 * size.m * size.n * size.k, bytes);
+  const bool splits = slowdown == 1 && !call.added && result.sizes.size() == 2 && !is_turned(call.left->strides) && is_turned(call.right->strides) &&
+                      is_split_worth(2 * size.m * size.n * size.k, bytes);
   if (splits) return split_product_slowdown * library_time(size, target, 1) + split_product_seconds;
   return library_time(size, target, std::max(slowdown, unaligned_result_slowdown(bytes)));
 }
 
 // The library chooses a kernel per size; a generated kernel has one tile for all sizes.
 bool has_known_sizes(const loops::Region& region) {
-  return std::all_of(region.vars.begin(), region.vars.end(),
-                     [](const loops::Var& var) { return var.extent.is_constant(); });
+  return std::all_of(region.vars.begin(), region.vars.end(), [](const loops::Var& var) { return var.extent.is_constant(); });
 }
 
 // Stores with write conflicts wait for memory, not for the product, and would block the shared memory of the next tile.
@@ -87,15 +86,9 @@ class MatmulLowering {
 
  private:
   const loops::Program& program() const { return dependencies_.program(); }
-  double elements(BufferId buffer) const {
-    return costs_.buffer_bytes(buffer) / byte_size(program().buffers[buffer].dtype);
-  }
-  static double seconds_of(double instructions, const Target& target) {
-    return instructions / (target.multiprocessors * target.machine.instructions);
-  }
-  bool is_chosen(double apart, double together) const {
-    return options_.epilogue_fusion == "always" || apart >= least_gain * together;
-  }
+  double elements(BufferId buffer) const { return costs_.buffer_bytes(buffer) / byte_size(program().buffers[buffer].dtype); }
+  static double seconds_of(double instructions, const Target& target) { return instructions / (target.multiprocessors * target.machine.instructions); }
+  bool is_chosen(double apart, double together) const { return options_.epilogue_fusion == "always" || apart >= least_gain * together; }
 
   // library: the seconds of the call alone.
   bool fuse_epilogue(StepId step, BufferId result, const loops::Region& region, double library) {
@@ -105,16 +98,15 @@ class MatmulLowering {
     for (StepId reader : readers) {
       const loops::Region* consumer = dependencies_.region(reader);
       std::vector<StepId> between;
-      if (!consumer || consumer->device != region.device || scatters(*consumer) ||
-          !rules_.blocker(step, reader).empty() || dependencies_.path_between(step, reader, &between) != Dependencies::Path::None)
+      if (!consumer || consumer->device != region.device || scatters(*consumer) || !rules_.blocker(step, reader).empty() ||
+          dependencies_.path_between(step, reader, &between) != Dependencies::Path::None)
         continue;
       auto needed = [&](BufferId buffer) { return dependencies_.has_other_users(buffer, step, reader); };
       FusedBody body = substitute_producer(program(), region, *consumer, needed);
       if (!body.region || !body.aligned || fusion_blocker(program(), *body.region, costs_, options_)) continue;
       const auto fused = estimate_matmul(program(), *body.region, target);
       if (!fused) continue;
-      const double apart =
-          library + (costs_.launch_cost(region.device) + costs_.region_cost(*consumer)) / target.bytes_per_second();
+      const double apart = library + (costs_.launch_cost(region.device) + costs_.region_cost(*consumer)) / target.bytes_per_second();
       if (!is_chosen(apart, time_with_epilogue(*fused, *consumer, result, needed(result)))) continue;
       if (!limit_.accept("merges", step, reader)) return false;
       body.region->name.clear();  // named with the others
@@ -126,14 +118,12 @@ class MatmulLowering {
 
   // The template's own time counts one result; the consumer's traffic is that of its kernel without the result's way
   // through memory.
-  double time_with_epilogue(const MatmulEstimate& fused, const loops::Region& consumer, BufferId result,
-                            bool stored) const {
+  double time_with_epilogue(const MatmulEstimate& fused, const loops::Region& consumer, BufferId result, bool stored) const {
     const Target& target = targets_.of(consumer.device);
     const double passed = costs_.buffer_bytes(result);
     const double moved = std::max(0.0, costs_.region_cost(consumer) - 2 * passed) + (stored ? passed : 0);
     const RegionSummary summary = summarize(consumer);
-    const double instructions =
-        passing_instructions + step_instructions * summary.applies + transcendental_instructions * summary.transcendental;
+    const double instructions = passing_instructions + step_instructions * summary.applies + transcendental_instructions * summary.transcendental;
     return fused.seconds + moved / target.bytes_per_second() + seconds_of(elements(result) * instructions, target);
   }
 

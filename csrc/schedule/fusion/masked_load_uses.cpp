@@ -11,8 +11,7 @@ namespace {
 constexpr int max_depth = 12;
 
 bool are_opposites(const loops::Apply& a, const loops::Apply& b) {
-  return a.operands == b.operands &&
-         ((a.op == ScalarOp::Lt && b.op == ScalarOp::Ge) || (a.op == ScalarOp::Ge && b.op == ScalarOp::Lt));
+  return a.operands == b.operands && ((a.op == ScalarOp::Lt && b.op == ScalarOp::Ge) || (a.op == ScalarOp::Ge && b.op == ScalarOp::Lt));
 }
 
 }  // namespace
@@ -28,15 +27,12 @@ bool MaskedLoadUses::implied(StmtId condition, const std::vector<Literal>& known
     if (literal.condition == condition && literal.holds) return true;
     const auto* other = region_.body[literal.condition].as<loops::Apply>();
     // On integers, that is on positions: never NaN.
-    if (!literal.holds && apply && other && are_opposites(*apply, *other) &&
-        is_integer(region_.body[apply->operands[0]].dtype))
-      return true;
+    if (!literal.holds && apply && other && are_opposites(*apply, *other) && is_integer(region_.body[apply->operands[0]].dtype)) return true;
     if (literal.holds && other && other->op == ScalarOp::LogicalAnd &&
         std::find(other->operands.begin(), other->operands.end(), condition) != other->operands.end())
       return true;
   }
-  return apply && apply->op == ScalarOp::LogicalAnd && implied(apply->operands[0], known) &&
-         implied(apply->operands[1], known);
+  return apply && apply->op == ScalarOp::LogicalAnd && implied(apply->operands[0], known) && implied(apply->operands[1], known);
 }
 
 bool MaskedLoadUses::discarded(StmtId value, StmtId mask, std::vector<Literal>& known, int depth) const {

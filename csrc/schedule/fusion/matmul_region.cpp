@@ -34,8 +34,7 @@ bool scales_nothing(const loops::ExternCall& call) {
 }
 
 // Coordinates in the buffer of an element of a window on it; nothing where the buffer's strides do not nest.
-std::optional<std::vector<Expr>> coords_in_buffer(const loops::Program& program, const View& view,
-                                                  const std::vector<Expr>& indices, const Space& space) {
+std::optional<std::vector<Expr>> coords_in_buffer(const loops::Program& program, const View& view, const std::vector<Expr>& indices, const Space& space) {
   const loops::Buffer& buffer = program.buffers[view.buffer];
   Expr offset = view.offset;
   for (size_t d = 0; d < indices.size(); ++d) offset = offset + view.strides[d] * indices[d];
@@ -48,9 +47,7 @@ std::optional<std::vector<Expr>> coords_in_buffer(const loops::Program& program,
   std::vector<Expr> coords(buffer.sizes.size(), 0);
   for (size_t i = 0; i < dims.size(); ++i) {
     const Expr stride = buffer.strides[dims[i]];
-    if (i + 1 < dims.size() &&
-        !space.at_least(stride, loops::expand(buffer.strides[dims[i + 1]] * buffer.sizes[dims[i + 1]])))
-      return std::nullopt;
+    if (i + 1 < dims.size() && !space.at_least(stride, loops::expand(buffer.strides[dims[i + 1]] * buffer.sizes[dims[i + 1]]))) return std::nullopt;
     coords[dims[i]] = space.simplify(sym::floor_div(offset, stride));
     offset = space.simplify(sym::mod(offset, stride));
   }
@@ -127,16 +124,13 @@ std::optional<MatmulCall> matmul_call(const loops::Program& program, const loops
   MatmulCall product{view_of(call, ArgRole::Left), view_of(call, ArgRole::Right), view_of(call, ArgRole::Addend), call.results[0]};
   if (!product.left || !product.right || (adds && !product.added)) return std::nullopt;
   const loops::Buffer& result = program.buffers[product.result];
-  if ((result.dtype != DType::F16 && result.dtype != DType::BF16) || !is_simt(targets.of(result.device)))
-    return std::nullopt;
+  if ((result.dtype != DType::F16 && result.dtype != DType::BF16) || !is_simt(targets.of(result.device))) return std::nullopt;
   for (const View* view : {product.left, product.right, product.added}) {
     if (!view) continue;
     const loops::Buffer& buffer = program.buffers[view->buffer];
-    if (view->dtype != result.dtype || buffer.dtype != result.dtype || buffer.device != result.device)
-      return std::nullopt;
+    if (view->dtype != result.dtype || buffer.dtype != result.dtype || buffer.device != result.device) return std::nullopt;
   }
-  if (product.left->sizes.size() != result.sizes.size() || product.right->sizes.size() != result.sizes.size())
-    return std::nullopt;
+  if (product.left->sizes.size() != result.sizes.size() || product.right->sizes.size() != result.sizes.size()) return std::nullopt;
   return product;
 }
 

@@ -13,8 +13,7 @@ MergeRules::MergeRules(const Dependencies& dependencies, const LiveRangeBudget& 
 
 std::string_view MergeRules::blocker(StepId first, StepId second) const {
   if (is_late(first) != is_late(second)) return "one can run before the inputs of the other are there";
-  if (!live_ranges_.allow_merge(first, second))
-    return "the fused region would keep more bytes alive than it saves, and the plan is to hold no more than eager";
+  if (!live_ranges_.allow_merge(first, second)) return "the fused region would keep more bytes alive than it saves, and the plan is to hold no more than eager";
   return "";
 }
 

@@ -34,8 +34,7 @@ bool follows_reduction(const Dependencies& dependencies, StepId producer) {
 
 bool ends_rows_of_select(const Dependencies& dependencies, StepId producer, StepId reader, loops::BufferId buffer) {
   const loops::Region* region = dependencies.region(reader);
-  return region && dependencies.summary(producer).pointwise() && is_chosen(*region, buffer) &&
-         follows_reduction(dependencies, producer);
+  return region && dependencies.summary(producer).pointwise() && is_chosen(*region, buffer) && follows_reduction(dependencies, producer);
 }
 
 }  // namespace cxxinductor::schedule

@@ -75,8 +75,7 @@ double size_hint(sym::Expr e, const sym::Assumptions& assumptions) {
   return value;
 }
 
-int access_stride(const loops::Program& program, const loops::Region& region, const loops::Stmt& stmt,
-                  loops::VarId var) {
+int access_stride(const loops::Program& program, const loops::Region& region, const loops::Stmt& stmt, loops::VarId var) {
   loops::BufferId buffer;
   const auto* coords = coords_of(stmt, &buffer);
   if (!coords || !stmt.vars.contains(var)) return 0;
@@ -100,8 +99,7 @@ bool reduces_across_columns(const loops::Program& program, const loops::Region& 
   for (const loops::Stmt& stmt : region.body) {
     if (!stmt.as<loops::Load>() || (stmt.vars & reduced).empty() || stmt.vars.subset_of(reduced)) continue;
     for (size_t v = 0; v < region.vars.size(); ++v)
-      if (access_stride(program, region, stmt, loops::VarId(v)) == 1)
-        (reduced.contains(loops::VarId(v)) ? along : across) += byte_size(stmt.dtype);
+      if (access_stride(program, region, stmt, loops::VarId(v)) == 1) (reduced.contains(loops::VarId(v)) ? along : across) += byte_size(stmt.dtype);
   }
   return across > along;
 }
@@ -136,8 +134,7 @@ double FusionCosts::buffer_bytes(loops::BufferId buffer) const {
 double FusionCosts::points(const loops::Region& region, loops::VarSet vars) const {
   double count = 1;
   for (size_t v = 0; v < region.vars.size(); ++v)
-    if (vars.contains(loops::VarId(v)))
-      count *= count_hint(region.vars[loops::VarId(v)].extent, program_.assumptions);
+    if (vars.contains(loops::VarId(v))) count *= count_hint(region.vars[loops::VarId(v)].extent, program_.assumptions);
   return count;
 }
 
@@ -153,8 +150,7 @@ double FusionCosts::access_cost(const loops::Region& region, const loops::Stmt& 
   double bytes = points(region, stmt.vars) * byte_size(program_.buffers[buffer].dtype);
   const bool load = stmt.as<loops::Load>() != nullptr;
   if (load) bytes = std::min(bytes, buffer_bytes(buffer));
-  if (vector_var.valid() && access_stride(program_, region, stmt, vector_var) < 0)
-    bytes *= load ? strided_load_factor : strided_store_factor;
+  if (vector_var.valid() && access_stride(program_, region, stmt, vector_var) < 0) bytes *= load ? strided_load_factor : strided_store_factor;
   return bytes;
 }
 
@@ -167,8 +163,7 @@ double FusionCosts::region_cost(const loops::Region& region) const {
     if (summary.reduced.empty() ? !stmt.as<loops::Store>() : !stmt.as<loops::Load>()) continue;
     if (!summary.reduced.empty() && (stmt.vars & summary.reduced).empty()) continue;
     for (size_t v = 0; v < region.vars.size() && !vector_var.valid(); ++v)
-      if (access_stride(program_, region, stmt, loops::VarId(v)) == 1 &&
-          (summary.reduced.empty() || summary.reduced.contains(loops::VarId(v)) != columns))
+      if (access_stride(program_, region, stmt, loops::VarId(v)) == 1 && (summary.reduced.empty() || summary.reduced.contains(loops::VarId(v)) != columns))
         vector_var = loops::VarId(v);
   }
   double moved = 0, worked = 0;

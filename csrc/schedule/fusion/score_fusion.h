@@ -39,8 +39,7 @@ class FusionCosts {
 // Whether a region with reductions reads memory along its rows, or across neighbouring columns.
 bool reduces_across_columns(const loops::Program& program, const loops::Region& region);
 // Elements between neighbours along var in the buffer of a Load or Store: 0, 1, or -1 for anything else.
-int access_stride(const loops::Program& program, const loops::Region& region, const loops::Stmt& stmt,
-                  loops::VarId var);
+int access_stride(const loops::Program& program, const loops::Region& region, const loops::Stmt& stmt, loops::VarId var);
 // For each statement: whether it needs the result of a reduction.
 std::vector<bool> depend_on_reductions(const loops::Region& region);
 // The reductions have partials that can be joined (ir/reduction.h), and nothing that varies over the reduced variables depends on their results.

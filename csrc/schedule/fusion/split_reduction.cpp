@@ -36,8 +36,7 @@ double bytes_read(const loops::Region& region, VarSet reduced, const FusionCosts
 }
 
 // Into how many pieces each reduction should fall; 1: leave it.
-double wanted_pieces(const loops::Program& program, const loops::Region& region, const FusionCosts& costs,
-                     const Target& target) {
+double wanted_pieces(const loops::Program& program, const loops::Region& region, const FusionCosts& costs, const Target& target) {
   const RegionSummary summary = summarize(region);
   if (summary.reduced.empty() || !reductions_come_last(region) || estimate_matmul(program, region, target)) return 1;
   const double rows = costs.points(region, summary.all - summary.reduced), length = costs.points(region, summary.reduced);
@@ -210,10 +209,7 @@ class ReductionSplitter {
   // The cut piece: nothing is read or stored past the end, and reductions see their neutral element there.
   void guard(BodyBuilder& builder, const Stmt& old, Stmt& now) const {
     if (!old.vars.contains(pieces_.var) && !old.as<loops::Reduce>()) return;
-    auto both = [&](StmtId mask) {
-      return mask.valid() ? builder.emit({loops::Apply{ScalarOp::LogicalAnd, {mask, mask_}}, DType::Bool, {}, {}})
-                          : mask_;
-    };
+    auto both = [&](StmtId mask) { return mask.valid() ? builder.emit({loops::Apply{ScalarOp::LogicalAnd, {mask, mask_}}, DType::Bool, {}, {}}) : mask_; };
     if (auto* load = now.as<loops::Load>()) {
       if (!load->mask.valid()) load->other = Scalar::from_integer(now.dtype, 0);
       load->mask = both(load->mask);
@@ -223,8 +219,7 @@ class ReductionSplitter {
       const DType dtype = builder.region().body[reduce->operand].dtype;
       Scalar neutral = cast(form(reduce->reduction).initial_state(dtype).at(0), dtype);
       StmtId no = builder.emit({loops::Constant{neutral}, dtype, {}, {}});
-      reduce->operand =
-          builder.emit({loops::Apply{ScalarOp::Where, {mask_, reduce->operand, no}}, dtype, {}, old.origin});
+      reduce->operand = builder.emit({loops::Apply{ScalarOp::Where, {mask_, reduce->operand, no}}, dtype, {}, old.origin});
     }
   }
 
@@ -243,8 +238,7 @@ class ReductionSplitter {
     // Rows that serial pieces leave apart lie outside of what is contiguous.
     for (const bool rows : {true, false})
       for (size_t v = 0; v < region_.vars.size(); ++v)
-        if (is_kept(VarId(v)) && over_.contains(VarId(v)) == rows)
-          add_dim(region_.symbol(VarId(v)), region_.vars[VarId(v)].extent);
+        if (is_kept(VarId(v)) && over_.contains(VarId(v)) == rows) add_dim(region_.symbol(VarId(v)), region_.vars[VarId(v)].extent);
     if (!columns_) add_dim(piece_symbol_, pieces_.outer);
     buffer.strides.assign(buffer.sizes.size(), 1);
     for (size_t d = buffer.sizes.size() - 1; d-- > 0;) buffer.strides[d] = buffer.strides[d + 1] * buffer.sizes[d + 1];
@@ -259,8 +253,7 @@ class ReductionSplitter {
     const auto& buffers = dependencies_.program().buffers;
     for (size_t n = buffers.size();; ++n) {
       std::string name = fmt::format("pieces.{}", n);
-      if (std::none_of(buffers.begin(), buffers.end(), [&](const loops::Buffer& b) { return b.name == name; }))
-        return name;
+      if (std::none_of(buffers.begin(), buffers.end(), [&](const loops::Buffer& b) { return b.name == name; })) return name;
     }
   }
 
@@ -275,8 +268,7 @@ class ReductionSplitter {
     }
     BodyBuilder builder(result, symbol_assumptions());
     Renaming renaming{std::vector<StmtId>(region_.body.size()), {}, {}};
-    for (size_t v = 0; v < region_.vars.size(); ++v)
-      renaming.vars.push_back(builder.vars_of_expr(region_.symbol(VarId(v))));
+    for (size_t v = 0; v < region_.vars.size(); ++v) renaming.vars.push_back(builder.vars_of_expr(region_.symbol(VarId(v))));
     for (size_t p = 0; p < partials_.size(); ++p) {
       const StmtId old = partials_[p].reduce;
       const Reduction reduction = region_.body[old].as<loops::Reduce>()->reduction;
@@ -300,8 +292,7 @@ class ReductionSplitter {
     const DType dtype = result_dtype(reduction, builder.region().body[operand].dtype);
     VarSet over;
     for (size_t v = 0; v < region_.vars.size(); ++v)
-      if (over_.contains(VarId(v)) && (VarId(v) == pieces_.var || is_kept(VarId(v))))
-        over |= builder.vars_of_expr(region_.symbol(VarId(v)));
+      if (over_.contains(VarId(v)) && (VarId(v) == pieces_.var || is_kept(VarId(v)))) over |= builder.vars_of_expr(region_.symbol(VarId(v)));
     return builder.emit({loops::Reduce{reduction, operand, over}, dtype, {}, {}});
   }
   StmtId apply(BodyBuilder& builder, ScalarOp op, std::vector<StmtId> operands, DType dtype) const {

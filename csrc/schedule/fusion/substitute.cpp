@@ -69,8 +69,7 @@ class Inliner {
   StmtId compute(const Use& use) {
     const auto& load = *consumer_.body[use.load].as<loops::Load>();
     loops::ExprMap values;
-    for (const auto& [var, value] : use.values)
-      values[var] = builder_.space().simplify(loops::replace(value, consumer_renaming_.expressions));
+    for (const auto& [var, value] : use.values) values[var] = builder_.space().simplify(loops::replace(value, consumer_renaming_.expressions));
     Renaming renaming = producer_renaming(producer_, values, builder_);
     mask_ = load.mask.valid() ? consumer_renaming_.statements[load.mask.index()] : StmtId();
     StmtId value = emit(producer_.body[use.store].as<loops::Store>()->value, renaming);
@@ -115,8 +114,7 @@ class Inliner {
 };
 
 FusedBody inline_uses(const loops::Program& program, const Substitution& substitution) {
-  if (!is_inlinable(substitution.producer()))
-    return {{}, false, "its elements are read in another arrangement than the one they are computed in"};
+  if (!is_inlinable(substitution.producer())) return {{}, false, "its elements are read in another arrangement than the one they are computed in"};
   const loops::Region& consumer = substitution.consumer();
   loops::Region result{consumer.name, consumer.device, consumer.vars, {}};
   Inliner(program, substitution, result).run();
@@ -124,8 +122,7 @@ FusedBody inline_uses(const loops::Program& program, const Substitution& substit
 }
 
 // All of the producer, then the consumer with its uses replaced.
-loops::Region concatenate(const loops::Program& program, const Substitution& substitution,
-                          const StillNeeded& still_needed) {
+loops::Region concatenate(const loops::Program& program, const Substitution& substitution, const StillNeeded& still_needed) {
   const loops::Region& producer = substitution.producer();
   const loops::Region& consumer = substitution.consumer();
   loops::Region result{consumer.name, consumer.device, consumer.vars, {}};
@@ -136,8 +133,7 @@ loops::Region concatenate(const loops::Program& program, const Substitution& sub
     if (!store || still_needed(store->buffer)) builder.emit_renamed(producer, StmtId(s), ours);
   }
   for (size_t s = 0; s < consumer.body.size(); ++s) {
-    auto use = std::find_if(substitution.uses().begin(), substitution.uses().end(),
-                            [&](const Use& u) { return u.load == StmtId(s); });
+    auto use = std::find_if(substitution.uses().begin(), substitution.uses().end(), [&](const Use& u) { return u.load == StmtId(s); });
     if (use == substitution.uses().end()) {
       builder.emit_renamed(consumer, StmtId(s), theirs);
       continue;
@@ -150,8 +146,7 @@ loops::Region concatenate(const loops::Program& program, const Substitution& sub
 
 }  // namespace
 
-FusedBody substitute_producer(const loops::Program& program, const loops::Region& producer,
-                              const loops::Region& consumer, const StillNeeded& still_needed) {
+FusedBody substitute_producer(const loops::Program& program, const loops::Region& producer, const loops::Region& consumer, const StillNeeded& still_needed) {
   Substitution substitution(program, producer, consumer);
   if (substitution.align()) return finished(concatenate(program, substitution, still_needed), true);
   return inline_producer(program, producer, consumer);

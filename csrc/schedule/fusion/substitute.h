@@ -25,8 +25,7 @@ using StillNeeded = std::function<bool(loops::BufferId)>;
 
 // producer -> consumer. Aligned: one region that does the work of both; the producer's stores of buffers that are not
 // still needed are gone. Not aligned: the consumer with the producer inlined (its stores stay with the producer).
-FusedBody substitute_producer(const loops::Program& program, const loops::Region& producer,
-                              const loops::Region& consumer, const StillNeeded& still_needed);
+FusedBody substitute_producer(const loops::Program& program, const loops::Region& producer, const loops::Region& consumer, const StillNeeded& still_needed);
 // The consumer with the producer's values inlined, whether aligned or not.
 FusedBody inline_producer(const loops::Program& program, const loops::Region& producer, const loops::Region& consumer);
 // Two regions of equal spaces that load the same elements: one region with both bodies.

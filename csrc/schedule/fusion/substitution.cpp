@@ -1,6 +1,7 @@
 #include "schedule/fusion/substitution.h"
 
 #include <algorithm>
+
 #include "ir/loops/stmt_properties.h"
 #include "schedule/fusion/can_fuse.h"
 
@@ -144,8 +145,7 @@ void Substitution::match_shared_loads(bool allow_divisions) {
       if (!b || b->buffer != a->buffer) continue;
       auto values = values_from_loads(*a, *b);
       if (!values || values->size() == values_.size()) continue;
-      const bool divides = std::any_of(values->begin(), values->end(),
-                                       [](const auto& entry) { return loops::has_division(entry.second); });
+      const bool divides = std::any_of(values->begin(), values->end(), [](const auto& entry) { return loops::has_division(entry.second); });
       if (divides) {
         if (!undecided) undecided = std::move(values);
         continue;
@@ -255,9 +255,8 @@ bool Substitution::align_siblings() {
   if (!free_variables().empty() || !is_bijection() || !keeps_positions()) return false;
   std::vector<sym::Expr> used;
   for (const auto& [var, value] : values_) collect_symbols(value, used);
-  return std::all_of(consumer_.vars.begin(), consumer_.vars.end(), [&](const loops::Var& var) {
-    return std::find(used.begin(), used.end(), sym::Expr::symbol(var.name)) != used.end();
-  });
+  return std::all_of(consumer_.vars.begin(), consumer_.vars.end(),
+                     [&](const loops::Var& var) { return std::find(used.begin(), used.end(), sym::Expr::symbol(var.name)) != used.end(); });
 }
 
 }  // namespace cxxinductor::schedule

@@ -24,8 +24,7 @@ Measured measure(Expr bytes) {
   if (bytes.is_constant()) return {1, align(std::max<int64_t>(bytes.constant(), 0))};
   std::vector<sym::Term> terms = linear_terms(bytes);
   // Counts that are multiples of the alignment keep every offset aligned; small ones would waste by rounding up.
-  if (terms.size() == 1 && terms[0].coefficient >= arena_alignment)
-    return {terms[0].monomial, align(terms[0].coefficient)};
+  if (terms.size() == 1 && terms[0].coefficient >= arena_alignment) return {terms[0].monomial, align(terms[0].coefficient)};
   return {ceil_div(bytes, arena_alignment) * arena_alignment, 1};
 }
 
@@ -64,8 +63,7 @@ ArenaLayout plan_arena(std::span<const ArenaRequest> requests) {
   ArenaLayout layout;
   layout.offsets.resize(requests.size());
   for (auto& [unit, members] : parts) {
-    std::stable_sort(members.begin(), members.end(),
-                     [&](size_t a, size_t b) { return measured[a].count > measured[b].count; });
+    std::stable_sort(members.begin(), members.end(), [&](size_t a, size_t b) { return measured[a].count > measured[b].count; });
     std::vector<Placed> placed;
     int64_t top = 0;
     for (size_t r : members) {

@@ -56,11 +56,7 @@ int64_t alignment_of_result(const ExternCall& call) { return takes_pitched_opera
 class Placer {
  public:
   Placer(loops::Program& program, const Targets& targets, std::vector<plan::MissedFusion>& missed_fusions)
-      : program_(program),
-        targets_(targets),
-        missed_fusions_(missed_fusions),
-        costs_(program, targets),
-        live_out_(program.buffers.size()) {
+      : program_(program), targets_(targets), missed_fusions_(missed_fusions), costs_(program, targets), live_out_(program.buffers.size()) {
     for (const loops::ProgramOutput& output : program.outputs) {
       if (output.kind == loops::ProgramOutput::Kind::Tensor) live_out_[output.buffer] = 1;
       if (output.kind == loops::ProgramOutput::Kind::View) live_out_[output.view.buffer] = 1;
@@ -94,15 +90,13 @@ class Placer {
       if (const auto* region = std::get_if<Region>(&program_.steps[s])) {
         for (const Stmt& stmt : region->body) {
           if (const auto* load = stmt.as<loops::Load>()) uses_[load->buffer].push_back({s, Use::Kind::Load});
-          if (const auto* store = stmt.as<loops::Store>())
-            uses_[store->buffer].push_back({s, store->update ? Use::Kind::Update : Use::Kind::Store});
+          if (const auto* store = stmt.as<loops::Store>()) uses_[store->buffer].push_back({s, store->update ? Use::Kind::Update : Use::Kind::Store});
         }
         continue;
       }
       const auto& call = std::get<ExternCall>(program_.steps[s]);
       const auto note = [&](size_t operand, Use::Kind kind) {
-        if (const auto* view = std::get_if<loops::View>(&call.operands[operand]))
-          uses_[view->buffer].push_back({s, kind});
+        if (const auto* view = std::get_if<loops::View>(&call.operands[operand])) uses_[view->buffer].push_back({s, kind});
       };
       for (size_t i = 0; i < call.operands.size(); ++i) note(i, Use::Kind::Operand);
       for (uint32_t i : call.mutated_operands) note(i, Use::Kind::Mutated);
@@ -113,8 +107,7 @@ class Placer {
   }
 
   static bool writes(const Use& use) {
-    return use.kind == Use::Kind::Store || use.kind == Use::Kind::Update || use.kind == Use::Kind::Mutated ||
-           use.kind == Use::Kind::Result;
+    return use.kind == Use::Kind::Store || use.kind == Use::Kind::Update || use.kind == Use::Kind::Mutated || use.kind == Use::Kind::Result;
   }
 
   // The step that computes an operand of the select region `step`; nothing if the operand must have its own memory.
@@ -168,10 +161,9 @@ class Placer {
       const auto* region = std::get_if<Region>(&program_.steps[step]);
       return region ? region->name : std::get<ExternCall>(program_.steps[step]).callee;
     };
-    missed_fusions_.push_back(
-        {name(*maker_of(range.operand, select.step)), name(select.step),
-         fmt::format("@{} is copied into @{}: {}", buffer(range.operand).name, buffer(select.result).name, reason),
-         static_cast<int64_t>(costs_.buffer_bytes(range.operand))});
+    missed_fusions_.push_back({name(*maker_of(range.operand, select.step)), name(select.step),
+                               fmt::format("@{} is copied into @{}: {}", buffer(range.operand).name, buffer(select.result).name, reason),
+                               static_cast<int64_t>(costs_.buffer_bytes(range.operand))});
     range.operand = {};
   }
   void drop_all(SelectRegion& select, const std::string& reason) {
@@ -199,15 +191,13 @@ class Placer {
     if (!is_simt(targets_.of(from.device))) return true;
     const int64_t elements = bytes / byte_size(from.dtype);
     Expr offset = range.offset;
-    for (BufferId id = select.result; slices_.contains(id); id = slices_.at(id).base)
-      offset = offset + slices_.at(id).offset;
+    for (BufferId id = select.result; slices_.contains(id); id = slices_.at(id).base) offset = offset + slices_.at(id).offset;
     if (!sym::prove_divides(elements, simplified(offset), assumptions())) return false;
     if (is_same_layout(range)) return true;
     const auto inner = inner_dimension(range);
     if (!inner || !sym::prove_divides(elements, from.sizes[*inner], assumptions())) return false;
     for (size_t d = 0; d < range.strides.size(); ++d)
-      if (d != *inner && !from.sizes[d].is_constant(1) && !sym::prove_divides(elements, range.strides[d], assumptions()))
-        return false;
+      if (d != *inner && !from.sizes[d].is_constant(1) && !sym::prove_divides(elements, range.strides[d], assumptions())) return false;
     return true;
   }
 
@@ -243,8 +233,7 @@ class Placer {
     } else if (!aligned) {
       if (!reduced_vars(std::get<Region>(program_.steps[maker])).empty()) return "its rows would not be aligned";
     }
-    if (!same && hint(buffer(id).sizes[*inner], assumptions()) * byte_size(buffer(id).dtype) < shortest_run)
-      return "its rows are short";
+    if (!same && hint(buffer(id).sizes[*inner], assumptions()) * byte_size(buffer(id).dtype) < shortest_run) return "its rows are short";
     for (const Use& use : uses_[id]) {
       if (use.kind != Use::Kind::Operand) continue;
       const auto& call = std::get<ExternCall>(program_.steps[use.step]);
@@ -311,8 +300,7 @@ class Placer {
       for (SelectRange& range : select.ranges) {
         if (!range.operand.valid()) continue;
         slices[range.operand] = {select.result, range.offset};
-        if (!earliest || *maker_of(range.operand, select.step) < *maker_of(earliest->operand, select.step))
-          earliest = &range;
+        if (!earliest || *maker_of(range.operand, select.step) < *maker_of(earliest->operand, select.step)) earliest = &range;
       }
       if (!earliest || peak(slices) <= most) return;
       drop(select, *earliest, "the result would be there too early");
@@ -385,9 +373,7 @@ class Placer {
   }
 
   std::string fresh_name(std::string name) const {
-    while (
-        std::any_of(program_.buffers.begin(), program_.buffers.end(), [&](const Buffer& b) { return b.name == name; }))
-      name += "_";
+    while (std::any_of(program_.buffers.begin(), program_.buffers.end(), [&](const Buffer& b) { return b.name == name; })) name += "_";
     return name;
   }
   std::string fresh_region_name(std::string name) const {
@@ -428,7 +414,7 @@ Region Placer::reading(const SelectRegion& select) const {
   for (const Stmt& stmt : from.body)
     if (const auto* store = stmt.as<loops::Store>(); store && store->buffer == select.result) gone = store;
   // The value, and the value that it was rounded from: other statements may use either; for elements of operands they are
-    // equal.
+  // equal.
   StmtId wide = gone->value;
   if (const auto* rounding = from.body[wide].as<loops::Apply>(); rounding && rounding->op == ScalarOp::Cast)
     if (compute_type(from.body[wide].dtype) == from.body[rounding->operands[0]].dtype) wide = rounding->operands[0];

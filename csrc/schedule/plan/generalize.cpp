@@ -27,12 +27,12 @@ using plan::KernelId;
 using plan::Plan;
 using sym::Expr;
 
-constexpr size_t least_kernels = 16;       // of a plan; fewer compile within seconds
+constexpr size_t least_kernels = 16;  // of a plan; fewer compile within seconds
 constexpr int64_t largest_argument = plan::always_index32_limit;
 constexpr int64_t largest_constant = int64_t{1} << 53;  // as an argument; Index takes 64 bits
-constexpr int64_t largest_divisor = 128;   // of an extent; blocks and vectors need no larger one
-constexpr double noticeable = 0.03;        // of a launch's time
-constexpr double operations_of_division = 16;  // by an argument, beyond those of a division by a constant
+constexpr int64_t largest_divisor = 128;                // of an extent; blocks and vectors need no larger one
+constexpr double noticeable = 0.03;                     // of a launch's time
+constexpr double operations_of_division = 16;           // by an argument, beyond those of a division by a constant
 
 // The integers of a kernel, and for each whether merged kernels must have the same.
 struct Integers {
@@ -51,8 +51,7 @@ Integers integers_of(Kernel kernel) {
 }
 
 bool may_be_merged(const Kernel& kernel) {
-  return kernel.symbols.empty() && kernel.max_grouped == 1 && kernel.always_index32 &&
-         traits(kernel.mapping).any_size;
+  return kernel.symbols.empty() && kernel.max_grouped == 1 && kernel.always_index32 && traits(kernel.mapping).any_size;
 }
 
 // Kernels that become one: those with equal patterns and fixed integers.
@@ -106,8 +105,7 @@ void name_symbols(Family& family) {
 // Those whose constants are no integers of one scale have families of their own.
 std::vector<Family> split_by_constants(Family family) {
   bool one_scale = true;
-  for (size_t p = 0; p < family.constants.front().size(); ++p)
-    one_scale = one_scale && scaled_integers(column_of(family.constants, p));
+  for (size_t p = 0; p < family.constants.front().size(); ++p) one_scale = one_scale && scaled_integers(column_of(family.constants, p));
   std::vector<Family> found;
   if (one_scale) {
     found.push_back(std::move(family));
@@ -169,8 +167,7 @@ sym::Assumptions summarize(const Kernel& kernel, const Family& family) {
     const int64_t least = *std::min_element(values.begin(), values.end());
     // How a row is summed up depends on its longest length.
     const int64_t most = *std::max_element(values.begin(), values.end());
-    const int64_t high = lengths.contains(family.symbol(a)) ? static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(most)))
-                                                            : largest_argument;
+    const int64_t high = lengths.contains(family.symbol(a)) ? static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(most))) : largest_argument;
     assumptions.set_range(family.symbol(a), {least >= 1 ? 1 : least >= 0 ? 0 : -largest_argument, high});
     if (!extents.contains(family.symbol(a))) continue;
     const int64_t divisor = std::accumulate(values.begin(), values.end(), largest_divisor, std::gcd<int64_t, int64_t>);
@@ -221,8 +218,7 @@ Kernel merge(const Plan& plan, const Family& family, const std::vector<int64_t>&
 // Extents that a thread divides its number by to find its variables: all of space but the outermost.
 int divisions_by_arguments(const Kernel& kernel) {
   int count = 0;
-  for (size_t d = 1; d < kernel.mapping.space.size(); ++d)
-    count += kernel.region.vars[kernel.mapping.space[d]].extent.is_constant() ? 0 : 1;
+  for (size_t d = 1; d < kernel.mapping.space.size(); ++d) count += kernel.region.vars[kernel.mapping.space[d]].extent.is_constant() ? 0 : 1;
   return count;
 }
 
@@ -244,8 +240,7 @@ double slowdown(const Kernel& merged, const Kernel& member, Expr grid, const Tar
   const double divided = threads * (pointwise ? pointwise->unroll : 1) * divisions_by_arguments(merged);
   const double moved = static_cast<double>(member.bytes_read_hint + member.bytes_written_hint);
   const double before = launch_cost(target) + joint_cost(moved, operations, target);
-  const double after = launch_cost(target) +
-                       joint_cost(moved, operations + divided * operations_of_division * bytes_per_op, target);
+  const double after = launch_cost(target) + joint_cost(moved, operations + divided * operations_of_division * bytes_per_op, target);
   return after / before - 1;
 }
 
@@ -288,8 +283,7 @@ class Generalization {
       const auto& place = places_[launch.kernel.index()];
       if (!place) return;
       const Kernel& merged = merged_[place->family];
-      if (slowdown(merged, plan_.kernels[launch.kernel], launch.grid_x, targets_.of(merged.device)) >= noticeable)
-        kept_[launch.kernel.index()] = true;
+      if (slowdown(merged, plan_.kernels[launch.kernel], launch.grid_x, targets_.of(merged.device)) >= noticeable) kept_[launch.kernel.index()] = true;
     });
   }
 
@@ -320,8 +314,7 @@ class Generalization {
       return;
     }
     launch.kernel = merged_numbers_[place->family];
-    for (const std::vector<int64_t>& values : families_[place->family].arguments)
-      launch.symbol_args.emplace_back(values[place->member]);
+    for (const std::vector<int64_t>& values : families_[place->family].arguments) launch.symbol_args.emplace_back(values[place->member]);
     if (kept_[old]) launch.specializations.push_back({numbers_[old], launch.grid_x, {}});
   }
 

@@ -27,8 +27,7 @@ struct StepAccesses {
 
 StepAccesses accesses_of(const loops::Region& region) {
   StepAccesses found;
-  for (const loops::Access& access : loops::accesses(region))
-    (access.store ? found.writes : found.reads).insert(access.buffer);
+  for (const loops::Access& access : loops::accesses(region)) (access.store ? found.writes : found.reads).insert(access.buffer);
   return found;
 }
 
@@ -44,8 +43,7 @@ StepAccesses accesses_of(const loops::ExternCall& call) {
 
 class Grouping {
  public:
-  Grouping(const loops::Program& program, const std::vector<std::string>& keys, const BufferSlices& slices,
-           int64_t most_bytes)
+  Grouping(const loops::Program& program, const std::vector<std::string>& keys, const BufferSlices& slices, int64_t most_bytes)
       : program_(program),
         slices_(slices),
         most_bytes_(most_bytes),
@@ -87,11 +85,9 @@ class Grouping {
     add_slices(accesses.writes);
     int earliest = 0;
     for (BufferId buffer : accesses.reads) earliest = std::max(earliest, memory(buffer).written + 1);
-    for (BufferId buffer : accesses.writes)
-      earliest = std::max({earliest, memory(buffer).written + 1, memory(buffer).read + 1});
+    for (BufferId buffer : accesses.writes) earliest = std::max({earliest, memory(buffer).written + 1, memory(buffer).read + 1});
     for (const std::string& symbol : needed_symbols(step, accesses.writes))
-      if (const auto known = defined_.find(symbol); known != defined_.end())
-        earliest = std::max(earliest, known->second + 1);
+      if (const auto known = defined_.find(symbol); known != defined_.end()) earliest = std::max(earliest, known->second + 1);
     const bool raises = may_raise(program_.steps[step]), writes = writes_input(program_, program_.steps[step]);
     if (raises) earliest = std::max(earliest, input_written_ + 1);
     if (writes) earliest = std::max(earliest, raised_ + 1);
@@ -109,8 +105,7 @@ class Grouping {
     if (!call) return;
     for (const Definition& definition : call->defines) defined_[definition.symbol] = time;
     if (call->ordered && call->results.empty())
-      for (const std::string& symbol : loops::used_symbols(program_, program_.steps[step], definers_))
-        defined_[symbol] = time;
+      for (const std::string& symbol : loops::used_symbols(program_, program_.steps[step], definers_)) defined_[symbol] = time;
   }
 
   // Those of the memory that parts lie in are needed to allocate it.
@@ -169,7 +164,7 @@ class Grouping {
   std::vector<Memory> memories_;
   loops::Definers definers_;
   std::unordered_map<std::string, int> defined_;  // when a symbol is known
-  int raised_ = -1, input_written_ = -1;  // when a step last might raise, and last wrote to an input
+  int raised_ = -1, input_written_ = -1;          // when a step last might raise, and last wrote to an input
   std::vector<std::vector<size_t>> groups_;
   std::unordered_map<std::string, std::vector<Open>> open_;
 };
@@ -185,8 +180,8 @@ std::string outline(const loops::Region& region) {
   return text;
 }
 
-std::vector<std::vector<size_t>> group_within(const loops::Program& program, const std::vector<std::string>& keys,
-                                              const BufferSlices& slices, int64_t most_bytes) {
+std::vector<std::vector<size_t>> group_within(const loops::Program& program, const std::vector<std::string>& keys, const BufferSlices& slices,
+                                              int64_t most_bytes) {
   std::vector<std::vector<size_t>> groups = Grouping(program, keys, slices, most_bytes).take();
   // Steps without a group stay at their position in the program.
   std::vector<std::string> worthwhile = keys;
@@ -219,13 +214,11 @@ std::vector<bool> may_be_together(const loops::Program& program) {
     ++counts[outlines.back()];
   }
   std::vector<bool> answers;
-  for (const std::string& outline : outlines)
-    answers.push_back(!outline.empty() && counts[outline] >= fewest_together);
+  for (const std::string& outline : outlines) answers.push_back(!outline.empty() && counts[outline] >= fewest_together);
   return answers;
 }
 
-std::vector<std::vector<size_t>> group_steps(const loops::Program& program, const std::vector<std::string>& keys,
-                                             const BufferSlices& slices) {
+std::vector<std::vector<size_t>> group_steps(const loops::Program& program, const std::vector<std::string>& keys, const BufferSlices& slices) {
   std::vector<std::vector<size_t>> groups = group_within(program, keys, slices, INT64_MAX);
   if (groups.size() == program.steps.size()) return groups;
   std::vector<std::vector<size_t>> alone;

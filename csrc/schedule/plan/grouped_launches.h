@@ -18,8 +18,7 @@ std::vector<bool> may_be_together(const loops::Program& program);
 
 // Steps of the program (their positions) in groups that run one after the other. A group of several holds regions with
 // the same key that do not depend on one another; keys: by step, empty for those that stay alone.
-std::vector<std::vector<size_t>> group_steps(const loops::Program& program, const std::vector<std::string>& keys,
-                                             const BufferSlices& slices);
+std::vector<std::vector<size_t>> group_steps(const loops::Program& program, const std::vector<std::string>& keys, const BufferSlices& slices);
 
 // By step: the number of its group.
 std::vector<int> times_of(const loops::Program& program, const std::vector<std::vector<size_t>>& groups);

@@ -68,8 +68,7 @@ bool may_share(const Kernel& kernel, size_t read, size_t written) {
     if (!load || load->buffer.index() != read) continue;
     const std::optional<Place> place = last_place(kernel, id);
     if (id > *store) return false;  // the order of the region counts, whatever the row loops
-    if (stmt.vars != kernel.region.body[*store].vars || kernel.offsets[id] != offset || !place || *place > *end)
-      return false;
+    if (stmt.vars != kernel.region.body[*store].vars || kernel.offsets[id] != offset || !place || *place > *end) return false;
   }
   return true;
 }
@@ -104,8 +103,7 @@ using plan::BufferId;
 
 class Sharing {
  public:
-  Sharing(const plan::Plan& plan, const IdVector<BufferId, BufferLiveness>& liveness)
-      : plan_(plan), liveness_(liveness), donated_(plan.buffers.size()) {
+  Sharing(const plan::Plan& plan, const IdVector<BufferId, BufferLiveness>& liveness) : plan_(plan), liveness_(liveness), donated_(plan.buffers.size()) {
     for (const plan::Input& input : plan.inputs)
       if (input.donated) donated_[input.buffer] = 1;
     for (const plan::Step& step : plan.steps)
@@ -158,8 +156,8 @@ class Sharing {
     const bool input = is_input(id);
     // Of what others brought it is seen at run time whether somebody holds it.
     if (life.escapes && !input && !life.extern_owned) return false;
-    return life.last == static_cast<int>(time) && life.first < life.last + (input ? 1 : 0) && !life.is_output &&
-           !life.aliased_output && !life.is_alias && !life.has_alias && input == donated && (!input || donated_[id]);
+    return life.last == static_cast<int>(time) && life.first < life.last + (input ? 1 : 0) && !life.is_output && !life.aliased_output && !life.is_alias &&
+           !life.has_alias && input == donated && (!input || donated_[id]);
   }
   bool alike(BufferId a, BufferId b) const {
     const plan::Buffer &x = plan_.buffers[a], &y = plan_.buffers[b];
@@ -180,9 +178,9 @@ class Sharing {
     if (in_place)
       return may_share(in_place->kernel, read, written) &&
              std::ranges::all_of(in_place->specializations, [&](const Kernel& special) { return may_share(special, read, written); });
-    return may_share(plan_.kernels[launch.kernel], read, written) &&
-           std::ranges::all_of(launch.specializations,
-                               [&](const plan::Specialization& special) { return may_share(plan_.kernels[special.kernel], read, written); });
+    return may_share(plan_.kernels[launch.kernel], read, written) && std::ranges::all_of(launch.specializations, [&](const plan::Specialization& special) {
+             return may_share(plan_.kernels[special.kernel], read, written);
+           });
   }
 
   const LaunchInPlace* in_place(size_t time) const {
@@ -220,9 +218,7 @@ class Sharing {
       changed.kernel = plan_.kernels[changed.launch.kernel];
       for (const plan::Specialization& special : changed.launch.specializations) changed.specializations.push_back(plan_.kernels[special.kernel]);
     }
-    const auto position = [&](BufferId id) {
-      return static_cast<size_t>(std::ranges::find(changed.launch.args, id) - changed.launch.args.begin());
-    };
+    const auto position = [&](BufferId id) { return static_cast<size_t>(std::ranges::find(changed.launch.args, id) - changed.launch.args.begin()); };
     for (const BufferReuse& reuse : found) {
       merge_parameters(changed, position(reuse.from), position(reuse.to));
       found_.reuses.push_back(reuse);
@@ -238,8 +234,6 @@ class Sharing {
 
 }  // namespace
 
-SharedMemory share_memory(const plan::Plan& plan, const IdVector<plan::BufferId, BufferLiveness>& liveness) {
-  return Sharing(plan, liveness).run();
-}
+SharedMemory share_memory(const plan::Plan& plan, const IdVector<plan::BufferId, BufferLiveness>& liveness) { return Sharing(plan, liveness).run(); }
 
 }  // namespace cxxinductor::schedule

@@ -61,8 +61,7 @@ std::vector<std::string> collect_symbols(const FlatRegion& flat, Expr index_limi
   for (const loops::Var& var : flat.region.vars) variables.insert(var.name);
   auto add = [&](Expr e) {
     for (Expr symbol : e.free_symbols())
-      if (!variables.contains(symbol.name()) && !loops::statement_of_symbol(symbol.name()).valid())
-        found.emplace(symbol.name());
+      if (!variables.contains(symbol.name()) && !loops::statement_of_symbol(symbol.name()).valid()) found.emplace(symbol.name());
     return e;
   };
   for (const loops::Var& var : flat.region.vars) add(var.extent);
@@ -82,8 +81,7 @@ sym::Assumptions assumptions_of(const FlatRegion& flat, const std::vector<std::s
   return assumptions;
 }
 
-void bound_indices(Kernel& kernel, const FlatRegion& flat, const loops::Program& program,
-                   const std::vector<loops::BufferId>& args) {
+void bound_indices(Kernel& kernel, const FlatRegion& flat, const loops::Program& program, const std::vector<loops::BufferId>& args) {
   Expr limit = max(points(flat, flat.space), points(flat, flat.row));
   for (loops::BufferId id : args) {
     const loops::Buffer& buffer = program.buffers[id];
@@ -93,8 +91,7 @@ void bound_indices(Kernel& kernel, const FlatRegion& flat, const loops::Program&
   kernel.always_index32 = bounds(kernel.index_limit, flat.assumptions).high < plan::always_index32_limit;
 }
 
-void estimate_traffic(Kernel& kernel, const FlatRegion& flat, const loops::Program& program,
-                      const std::vector<loops::BufferId>& args) {
+void estimate_traffic(Kernel& kernel, const FlatRegion& flat, const loops::Program& program, const std::vector<loops::BufferId>& args) {
   for (const loops::Access& access : accesses(kernel.region)) {
     const Stmt& stmt = kernel.region.body[access.stmt];
     std::vector<VarId> vars;
@@ -102,8 +99,8 @@ void estimate_traffic(Kernel& kernel, const FlatRegion& flat, const loops::Progr
       if (stmt.vars.contains(VarId(v))) vars.push_back(VarId(v));
     const loops::Buffer& buffer = program.buffers[args[access.buffer.index()]];
     constexpr int64_t most = int64_t{1} << 48;  // sums of what texts may claim stay within 64 bits
-    const int64_t elements = std::min({most, estimate(points(flat, vars), flat.assumptions),
-                                       estimate(storage_extent(buffer.sizes, buffer.strides, flat.assumptions), flat.assumptions)});
+    const int64_t elements = std::min(
+        {most, estimate(points(flat, vars), flat.assumptions), estimate(storage_extent(buffer.sizes, buffer.strides, flat.assumptions), flat.assumptions)});
     const auto* store = stmt.as<loops::Store>();
     (store ? kernel.bytes_written_hint : kernel.bytes_read_hint) += elements * byte_size(buffer.dtype);
     if (store && store->combine != Combine::Overwrite) kernel.bytes_read_hint += elements * byte_size(buffer.dtype);
@@ -135,10 +132,8 @@ Expr storage_extent(const std::vector<Expr>& sizes, const std::vector<Expr>& str
   return count.is_constant(0) ? Expr(0) : simplify(max(last, 0), assumptions);
 }
 
-FlatRegion prepare_region(const loops::Program& program, const loops::Region& region, const Target& target,
-                          const sym::Assumptions& assumptions) {
-  CXXI_CHECK(target.is_for(region.device), "region {} runs on {}, the target is {}", region.name, to_string(region.device),
-             to_string(target));
+FlatRegion prepare_region(const loops::Program& program, const loops::Region& region, const Target& target, const sym::Assumptions& assumptions) {
+  CXXI_CHECK(target.is_for(region.device), "region {} runs on {}, the target is {}", region.name, to_string(region.device), to_string(target));
   FlatRegion flat = flatten(program, region, assumptions);
   order_variables(flat, target);
   merge_variables(flat);
@@ -172,8 +167,7 @@ MappedKernel build_kernel(const loops::Program& program, FlatRegion flat, const 
     const auto state = row_state(stmt);
     const auto* store = stmt.as<loops::Store>();
     const bool races = store && store->conflict_order && !is_sequential(kernel.mapping);
-    return (state && info(state->reduction).order_matters) ||
-           (races && counts_repeats(store->combine) && is_float(stmt.dtype));
+    return (state && info(state->reduction).order_matters) || (races && counts_repeats(store->combine) && is_float(stmt.dtype));
   });
   built.grid_x = kernels::grid_size(*mapped.family, flat, kernel.mapping, target);
   built.origin = main_origin(kernel.region);
@@ -181,8 +175,7 @@ MappedKernel build_kernel(const loops::Program& program, FlatRegion flat, const 
   return built;
 }
 
-std::optional<MappedKernel> build_sized_kernel(const loops::Program& program, const FlatRegion& flat,
-                                               const Target& target) {
+std::optional<MappedKernel> build_sized_kernel(const loops::Program& program, const FlatRegion& flat, const Target& target) {
   constexpr std::string_view elements = "elements";
   constexpr int64_t whole_vectors = 8;  // of the narrowest type; other numbers of elements have their own kernels
   if (flat.region.vars.size() != 1 || flat.space.size() != 1) return std::nullopt;
@@ -202,8 +195,7 @@ std::optional<MappedKernel> build_sized_kernel(const loops::Program& program, co
   }
   FlatRegion sized = flat;
   sized.program_assumptions.set_range(elements, {1, plan::always_index32_limit - 1});
-  if (is_simt(target) && count.constant() % whole_vectors == 0)
-    sized.program_assumptions.set_divisor(elements, whole_vectors);
+  if (is_simt(target) && count.constant() % whole_vectors == 0) sized.program_assumptions.set_divisor(elements, whole_vectors);
   IdVector<VarId, loops::Var> vars = flat.region.vars;
   vars[v].extent = Expr::symbol(elements);
   replace_variables(sized, std::move(vars), flat.space, flat.row, VarId(), {});
@@ -212,8 +204,7 @@ std::optional<MappedKernel> build_sized_kernel(const loops::Program& program, co
   Kernel& kernel = built.kernel;
   kernel.index_limit = Expr::symbol(elements);
   for (const Stmt& stmt : kernel.region.body)
-    if ((stmt.as<loops::Load>() || stmt.as<loops::Store>()) && offset_of(stmt).is_constant())
-      kernel.index_limit = max(kernel.index_limit, offset_of(stmt) + 1);
+    if ((stmt.as<loops::Load>() || stmt.as<loops::Store>()) && offset_of(stmt).is_constant()) kernel.index_limit = max(kernel.index_limit, offset_of(stmt) + 1);
   kernel.index_limit = simplify(kernel.index_limit, sized.assumptions);
   kernel.always_index32 = true;
   const sym::Substitution actual{{std::string(elements), count}};

@@ -38,8 +38,7 @@ std::string operation_name(const Stmt& stmt) {
 }
 
 void add_name(std::vector<std::string>& names, std::string name) {
-  if (!name.empty() && names.size() < most_names && std::find(names.begin(), names.end(), name) == names.end())
-    names.push_back(std::move(name));
+  if (!name.empty() && names.size() < most_names && std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
 }
 
 // "transformer.h.0.ln_1" -> "transformer_h_ln_1", the end of it where it is long. Layers share kernels, so their numbers go.

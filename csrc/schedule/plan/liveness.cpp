@@ -76,8 +76,7 @@ void visit_outputs(const std::vector<Output>& outputs, Collector<Id>& found) {
 
 }  // namespace
 
-IdVector<loops::BufferId, BufferLiveness> infer_liveness(const loops::Program& program, const std::vector<int>& times,
-                                                    const BufferSlices& slices) {
+IdVector<loops::BufferId, BufferLiveness> infer_liveness(const loops::Program& program, const std::vector<int>& times, const BufferSlices& slices) {
   Collector<loops::BufferId> found(program.buffers.size());
   const auto touch = [&](loops::BufferId id) {
     found.touch(id);

@@ -23,8 +23,7 @@ struct BufferLiveness {
 
 // times: when each step of the program runs. Steps with the same time run at once. A buffer is alive from the
 // first to the last use of its slices too; these are aliases of it.
-IdVector<loops::BufferId, BufferLiveness> infer_liveness(const loops::Program& program, const std::vector<int>& times,
-                                                    const BufferSlices& slices);
+IdVector<loops::BufferId, BufferLiveness> infer_liveness(const loops::Program& program, const std::vector<int>& times, const BufferSlices& slices);
 
 // Whether a step computes: the others allocate, free and hand on memory.
 bool computes(const plan::Step& step);

@@ -17,9 +17,9 @@ namespace {
 
 using loops::BufferId;
 
-constexpr size_t window = 64;        // steps considered at a time
-constexpr double clearly = 0.98;     // of the old order's peak, for another order of all steps
-constexpr double slightly = 0.9995;  // for the move of one
+constexpr size_t window = 64;            // steps considered at a time
+constexpr double clearly = 0.98;         // of the old order's peak, for another order of all steps
+constexpr double slightly = 0.9995;      // for the move of one
 constexpr size_t most_work = 4'000'000;  // blocks and steps looked at for moves
 
 // Buffers that are allocated and freed together.
@@ -32,8 +32,7 @@ struct Block {
 
 class Ordering {
  public:
-  explicit Ordering(const loops::Program& program)
-      : program_(program), count_(program.steps.size()), blocks_of_(count_), before_(count_), after_(count_) {
+  explicit Ordering(const loops::Program& program) : program_(program), count_(program.steps.size()), blocks_of_(count_), before_(count_), after_(count_) {
     find_blocks();
     const Dependencies dependencies{loops::Program(program)};
     for (size_t s = 0; s < count_; ++s)
@@ -230,17 +229,14 @@ class Ordering {
     return bytes;
   }
 
-  std::vector<size_t> from_front() const {
-    return greedy(before_, after_, false);
-  }
+  std::vector<size_t> from_front() const { return greedy(before_, after_, false); }
   std::vector<size_t> from_back() const {
     std::vector<size_t> order = greedy(after_, before_, true);
     std::reverse(order.begin(), order.end());
     return order;
   }
 
-  std::vector<size_t> greedy(const std::vector<std::vector<size_t>>& needs, const std::vector<std::vector<size_t>>& frees,
-                             bool backwards) const {
+  std::vector<size_t> greedy(const std::vector<std::vector<size_t>>& needs, const std::vector<std::vector<size_t>>& frees, bool backwards) const {
     std::vector<size_t> uses_left, open(count_), order;
     for (const Block& block : blocks_) uses_left.push_back(block.touched.size());
     std::vector<size_t> ready;  // in the direction of the old order

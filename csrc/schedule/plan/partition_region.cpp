@@ -20,8 +20,7 @@ using sym::Expr;
 constexpr size_t most_boundaries = 256;
 
 bool compares(ScalarOp op) {
-  return op == ScalarOp::Lt || op == ScalarOp::Le || op == ScalarOp::Gt || op == ScalarOp::Ge || op == ScalarOp::Eq ||
-         op == ScalarOp::Ne;
+  return op == ScalarOp::Lt || op == ScalarOp::Le || op == ScalarOp::Gt || op == ScalarOp::Ge || op == ScalarOp::Eq || op == ScalarOp::Ne;
 }
 
 // Rebuilds what the store needs, backwards from the store.
@@ -133,8 +132,7 @@ std::vector<Expr> find_boundaries(const Region& region, VarId var, const sym::As
     size_t at = 0;
     while (at < boundaries.size() && space.at_least(position, boundaries[at])) ++at;
     if (at == 0 || at == boundaries.size() || space.equal(position, boundaries[at - 1])) return;
-    if (space.at_least(boundaries[at], position))
-      boundaries.insert(boundaries.begin() + static_cast<std::ptrdiff_t>(at), position);
+    if (space.at_least(boundaries[at], position)) boundaries.insert(boundaries.begin() + static_cast<std::ptrdiff_t>(at), position);
   };
   for (const Stmt& stmt : region.body) {
     const auto* apply = stmt.as<Apply>();

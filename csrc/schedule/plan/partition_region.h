@@ -14,7 +14,6 @@ std::vector<sym::Expr> find_boundaries(const loops::Region& region, loops::VarId
 
 // The region for begin <= var < begin + extent, the variable counted from 0 (absent where the extent is 1). The region is
 // pointwise with one store, which is not masked.
-loops::Region partition_region(const loops::Region& region, loops::VarId var, sym::Expr begin, sym::Expr extent,
-                         const sym::Assumptions& assumptions);
+loops::Region partition_region(const loops::Region& region, loops::VarId var, sym::Expr begin, sym::Expr extent, const sym::Assumptions& assumptions);
 
 }  // namespace cxxinductor::schedule

@@ -155,8 +155,8 @@ class MemoryPlanner {
   }
 
   // The arena has gaps, so that its size is known only when it is laid out: the bound is lowered by what they cost.
-  std::optional<LiveRange> lay_out(Device device, const std::vector<LiveRange>& temporaries,
-                                    const std::vector<const Block*>& owners, const std::vector<LiveRange>& held) {
+  std::optional<LiveRange> lay_out(Device device, const std::vector<LiveRange>& temporaries, const std::vector<const Block*>& owners,
+                                   const std::vector<LiveRange>& held) {
     constexpr int attempts = 4;
     const auto eager = plan_.eager_peaks.find(device);
     const int64_t most = eager == plan_.eager_peaks.end() ? std::numeric_limits<int64_t>::max() : eager->second;
@@ -164,8 +164,7 @@ class MemoryPlanner {
     LiveRange range;
     int64_t bound = most;
     for (int attempt = 0; attempt <= attempts; ++attempt) {
-      const std::vector<bool> own = attempt < attempts ? choose_standalone(temporaries, held, bound)
-                                                       : std::vector<bool>(temporaries.size(), true);
+      const std::vector<bool> own = attempt < attempts ? choose_standalone(temporaries, held, bound) : std::vector<bool>(temporaries.size(), true);
       std::vector<LiveRange> apart = held;
       for (size_t i = 0; i < own.size(); ++i) {
         set_kind(*owners[i], own[i] ? Buffer::Kind::Standalone : Buffer::Kind::Arena);

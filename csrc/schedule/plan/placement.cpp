@@ -23,8 +23,7 @@ class Timeline {
 
 }  // namespace
 
-std::vector<bool> choose_standalone(std::span<const LiveRange> temporaries, std::span<const LiveRange> held,
-                                    int64_t bound) {
+std::vector<bool> choose_standalone(std::span<const LiveRange> temporaries, std::span<const LiveRange> held, int64_t bound) {
   std::vector<bool> own(temporaries.size(), false);
   int steps = 1;
   for (const auto& ranges : {temporaries, held})

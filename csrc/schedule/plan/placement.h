@@ -15,7 +15,6 @@ namespace cxxinductor::schedule {
 
 // temporaries: those that the arena could hold. held: what is alive anyway (outputs, results of externs, donated
 // inputs). bound: bytes that should not be exceeded where that is possible. Returns a flag for each temporary.
-std::vector<bool> choose_standalone(std::span<const LiveRange> temporaries, std::span<const LiveRange> held,
-                                    int64_t bound);
+std::vector<bool> choose_standalone(std::span<const LiveRange> temporaries, std::span<const LiveRange> held, int64_t bound);
 
 }  // namespace cxxinductor::schedule

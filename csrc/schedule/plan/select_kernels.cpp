@@ -129,8 +129,7 @@ class KernelSelection {
       buffer.device = from.device;
       buffer.sizes = from.sizes;
       buffer.strides = from.strides;
-      buffer.bytes =
-          simplify(storage_extent(from.sizes, from.strides, program_.assumptions) * byte_size(from.dtype), program_.assumptions);
+      buffer.bytes = simplify(storage_extent(from.sizes, from.strides, program_.assumptions) * byte_size(from.dtype), program_.assumptions);
       const bool input = from.role == loops::Buffer::Role::Input;
       buffer.kind = input ? Buffer::Kind::Input : liveness[id].extern_owned ? Buffer::Kind::ExternOwned : Buffer::Kind::Standalone;
       ids_[id] = plan_.buffers.push_back(std::move(buffer));
@@ -170,8 +169,7 @@ class KernelSelection {
     std::vector<SpecialKernel> specializations = std::move(mapped.specializations);
     launch.kernel = kernels_.intern(std::move(mapped.kernel), hint);
     for (SpecialKernel& special : specializations)
-      launch.specializations.push_back(
-          {kernels_.intern(std::move(special.kernel), hint), std::move(special.grid_x), std::move(special.when)});
+      launch.specializations.push_back({kernels_.intern(std::move(special.kernel), hint), std::move(special.grid_x), std::move(special.when)});
     plan_.steps.emplace_back(std::move(launch));
   }
 
@@ -188,8 +186,7 @@ class KernelSelection {
     // in their numbers of launches alone share a kernel.
     const size_t capacity = plan::grouped_capacity(mapped.kernel);
     const size_t tables = (kernels.size() + capacity - 1) / capacity;
-    const size_t length = tables > 1 ? (kernels.size() + tables - 1) / tables
-                                     : std::min(std::max(shortest_table, std::bit_ceil(kernels.size())), capacity);
+    const size_t length = tables > 1 ? (kernels.size() + tables - 1) / tables : std::min(std::max(shortest_table, std::bit_ceil(kernels.size())), capacity);
     mapped.kernel.max_grouped = static_cast<int>(length);
     mapped.kernel.bytes_read_hint = bytes_read / static_cast<int64_t>(tables);
     mapped.kernel.bytes_written_hint = bytes_written / static_cast<int64_t>(tables);
@@ -207,9 +204,7 @@ class KernelSelection {
     return launch;
   }
 
-  plan::View view_of(const loops::View& view) const {
-    return {ids_[view.buffer], view.dtype, view.sizes, view.strides, view.offset};
-  }
+  plan::View view_of(const loops::View& view) const { return {ids_[view.buffer], view.dtype, view.sizes, view.strides, view.offset}; }
 
   void add_step(const loops::ExternCall& from) {
     if (from.defines.size() == 1 && from.defines[0].result < 0) {
@@ -269,9 +264,9 @@ class KernelSelection {
   // Steps of the program in the order in which they run. Times are positions in it; several steps at one position are a
   // grouped launch.
   std::vector<std::vector<size_t>> groups_;
-  IdVector<loops::BufferId, plan::BufferId> ids_;  // invalid: unused
-  std::vector<std::optional<MappedKernel>> mapped_;  // by time, nothing for externs and grouped launches
-  std::vector<std::vector<MappedKernel>> grouped_launches_;   // by time, empty where there is none
+  IdVector<loops::BufferId, plan::BufferId> ids_;            // invalid: unused
+  std::vector<std::optional<MappedKernel>> mapped_;          // by time, nothing for externs and grouped launches
+  std::vector<std::vector<MappedKernel>> grouped_launches_;  // by time, empty where there is none
   std::map<std::string, size_t> region_times_;
   Plan plan_;
   KernelTable kernels_;
@@ -280,8 +275,7 @@ class KernelSelection {
 // On the first device whose peaks differ.
 bool needs_less(const Plan& a, const Plan& b) {
   for (Device device : a.devices)
-    if (const int64_t x = plan::profile_memory(a, device).peak, y = plan::profile_memory(b, device).peak; x != y)
-      return x < y;
+    if (const int64_t x = plan::profile_memory(a, device).peak, y = plan::profile_memory(b, device).peak; x != y) return x < y;
   return false;
 }
 
@@ -315,8 +309,7 @@ SelectedKernels select_kernels(loops::Program program, const Targets& targets, s
       selected.plan = std::move(plan);
       selected.region_times = std::move(apart).region_times();
       for (const auto& [id, slice] : slices)
-        copies.push_back({sliced.buffers[id].name, sliced.buffers[slice.base].name,
-                          "as a part of that, more would be held at once than before",
+        copies.push_back({sliced.buffers[id].name, sliced.buffers[slice.base].name, "as a part of that, more would be held at once than before",
                           static_cast<int64_t>(FusionCosts(sliced, targets).buffer_bytes(id))});
     }
   }
@@ -334,8 +327,7 @@ std::vector<plan::MissedFusion> name_kernels(std::vector<plan::MissedFusion> mis
   const std::vector<std::span<const plan::Launch>> launches = launches_by_time(plan);
   for (plan::MissedFusion& missed : missed_fusions)
     for (std::string* name : {&missed.producer, &missed.consumer})
-      if (const auto time = region_times.find(*name); time != region_times.end())
-        *name = plan.kernels[launches.at(time->second).front().kernel].name;
+      if (const auto time = region_times.find(*name); time != region_times.end()) *name = plan.kernels[launches.at(time->second).front().kernel].name;
   return missed_fusions;
 }
 

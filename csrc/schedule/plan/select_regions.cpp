@@ -35,16 +35,14 @@ bool stores_all(const loops::Program& program, const Region& region, BufferId re
 }
 
 // The strides at which `coords`, in this order, reach the elements that lie at `offset`, which is left at the first.
-bool solve_strides(const IdVector<VarId, loops::Var>& vars, const std::vector<Expr>& coords, const sym::Assumptions& assumptions,
-                   Expr& offset, std::vector<Expr>& strides) {
+bool solve_strides(const IdVector<VarId, loops::Var>& vars, const std::vector<Expr>& coords, const sym::Assumptions& assumptions, Expr& offset,
+                   std::vector<Expr>& strides) {
   std::vector<bool> solved(strides.size(), false);
   for (const loops::Var& var : vars) {
     const Expr symbol = Expr::symbol(var.name);
     const auto dim = only_coordinate(coords, symbol);
     Expr step, rest, weight, others;
-    if (!dim || !sym::split_linear(offset, symbol, &step, &rest) ||
-        !sym::split_linear(coords[*dim], symbol, &weight, &others))
-      return false;
+    if (!dim || !sym::split_linear(offset, symbol, &step, &rest) || !sym::split_linear(coords[*dim], symbol, &weight, &others)) return false;
     offset = rest;
     const auto stride = loops::exact_quotient(step, weight);
     if (!stride || (solved[*dim] && !sym::prove_equal(strides[*dim], *stride, assumptions))) return false;
@@ -112,13 +110,11 @@ class Finder {
 
 }  // namespace
 
-std::optional<SelectRegion> find_select_region(const loops::Program& program, size_t step, BufferId result,
-                                  const std::function<bool(BufferId)>& is_operand) {
+std::optional<SelectRegion> find_select_region(const loops::Program& program, size_t step, BufferId result, const std::function<bool(BufferId)>& is_operand) {
   const Region& region = std::get<Region>(program.steps[step]);
   const RegionSummary summary = summarize(region);
   if (program.buffers[result].role == Buffer::Role::Input || loops::serial_var(region).valid() || summary.checks > 0 ||
-      std::binary_search(summary.reads.begin(), summary.reads.end(), result) ||
-      std::none_of(summary.reads.begin(), summary.reads.end(), is_operand))
+      std::binary_search(summary.reads.begin(), summary.reads.end(), result) || std::none_of(summary.reads.begin(), summary.reads.end(), is_operand))
     return std::nullopt;
   const bool alone = summary.writes.size() == 1;
   SelectRegion select{step, result, alone ? region : slice_for_store(program, region, result), alone, {}, {}};

@@ -15,8 +15,7 @@ namespace cxxinductor::schedule {
 struct SelectRange {
   sym::Expr begin, extent;
   loops::BufferId operand;
-  std::vector<sym::Expr>
-      strides;  // of the operand in the result's memory, and the offset of its first element, in elements
+  std::vector<sym::Expr> strides;  // of the operand in the result's memory, and the offset of its first element, in elements
   sym::Expr offset;
 };
 
@@ -32,7 +31,7 @@ struct SelectRegion {
 
 // Nothing if the step's region is not of this form, or if no range is one of these operands.
 std::optional<SelectRegion> find_select_region(const loops::Program& program, size_t step, loops::BufferId result,
-                                  const std::function<bool(loops::BufferId)>& is_operand);
+                                               const std::function<bool(loops::BufferId)>& is_operand);
 
 // Begin and extent of the ranges without an operand.
 std::vector<std::pair<sym::Expr, sym::Expr>> uncovered_ranges(const SelectRegion& select);

@@ -11,8 +11,8 @@
 namespace cxxinductor::schedule {
 namespace {
 
-using sym::Expr;
 using sym::Assumptions;
+using sym::Expr;
 
 // Elements of 16 bytes, from the widest type that counts to the narrowest.
 constexpr std::array<int64_t, 3> divisors{4, 8, 16};
@@ -39,8 +39,7 @@ class Specializer {
 
   // Nothing if the arguments would differ: with more assumptions an access may disappear.
   std::optional<SpecialKernel> build(const Assumptions& when) const {
-    MappedKernel built = build_kernel(
-        program_, prepare_region(program_, region_, target_, joined(program_.assumptions, when)), target_);
+    MappedKernel built = build_kernel(program_, prepare_region(program_, region_, target_, joined(program_.assumptions, when)), target_);
     if (built.args != mapped_.args || !std::ranges::includes(mapped_.kernel.symbols, built.kernel.symbols)) return std::nullopt;
     built.kernel.symbols = mapped_.kernel.symbols;  // those of the launch, though the assumptions may make one a number
     return SpecialKernel{std::move(built.kernel), std::move(built.grid_x), when};
@@ -114,10 +113,8 @@ class Specializer {
 
 }  // namespace
 
-void add_specializations(const loops::Program& program, const loops::Region& region, const Target& target,
-                         MappedKernel& mapped) {
-  if (is_simt(target) && traits(mapped.kernel.mapping).any_size && !mapped.kernel.symbols.empty())
-    Specializer(program, region, target, mapped).run();
+void add_specializations(const loops::Program& program, const loops::Region& region, const Target& target, MappedKernel& mapped) {
+  if (is_simt(target) && traits(mapped.kernel.mapping).any_size && !mapped.kernel.symbols.empty()) Specializer(program, region, target, mapped).run();
 }
 
 }  // namespace cxxinductor::schedule

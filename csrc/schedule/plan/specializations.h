@@ -10,7 +10,6 @@ namespace cxxinductor::schedule {
 
 // Adds the specializations that have wider accesses or persistent rows. None on the CPU, whose vectors need no alignment, and
 // none for regions without symbols.
-void add_specializations(const loops::Program& program, const loops::Region& region, const Target& target,
-                         MappedKernel& mapped);
+void add_specializations(const loops::Program& program, const loops::Region& region, const Target& target, MappedKernel& mapped);
 
 }  // namespace cxxinductor::schedule

@@ -34,8 +34,7 @@ std::set<std::string, std::less<>> needed_symbols(const plan::Plan& plan) {
 Sources symbol_sources(const plan::Plan& plan) {
   Sources sources;
   auto add = [&](std::string_view symbol, size_t input, size_t dim) {
-    sources.try_emplace(std::string(symbol),
-                        plan::SymbolSource{std::string(symbol), static_cast<uint32_t>(input), static_cast<int>(dim)});
+    sources.try_emplace(std::string(symbol), plan::SymbolSource{std::string(symbol), static_cast<uint32_t>(input), static_cast<int>(dim)});
   };
   for (size_t k = 0; k < plan.inputs.size(); ++k)
     if (const plan::Input& input = plan.inputs[k]; input.kind == plan::Input::Kind::Symbol)
@@ -58,9 +57,7 @@ std::vector<plan::SymbolSource> find_symbol_sources(const plan::Plan& plan) {
   std::vector<plan::SymbolSource> found;
   for (const std::string& name : needed_symbols(plan)) {
     auto source = sources.find(name);
-    if (source == sources.end())
-      throw_unsupported("the value of {} is neither an input nor a size or stride of one, so {} cannot compute it",
-                        name, plan.name);
+    if (source == sources.end()) throw_unsupported("the value of {} is neither an input nor a size or stride of one, so {} cannot compute it", name, plan.name);
     found.push_back(source->second);
   }
   return found;

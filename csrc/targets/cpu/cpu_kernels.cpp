@@ -70,9 +70,7 @@ class LoadedCpuKernel : public runtime::LoadedKernel {
     }
     const Arguments arguments{function_, buffers, symbols};
     // One pointer: std::function keeps it without allocating.
-    host.parallel_for(units, grain_, [a = &arguments](int64_t begin, int64_t end) {
-      a->function(a->buffers, a->symbols, begin, end);
-    });
+    host.parallel_for(units, grain_, [a = &arguments](int64_t begin, int64_t end) { a->function(a->buffers, a->symbols, begin, end); });
   }
 
   KernelFunction function_;
@@ -80,13 +78,9 @@ class LoadedCpuKernel : public runtime::LoadedKernel {
   runtime::CheckTexts checks_;
 };
 
-std::string_view text_of(const runtime::DiskCache::Bytes& bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
+std::string_view text_of(const runtime::DiskCache::Bytes& bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
 
-std::string cache_key(const std::string& compiler_identity, const std::string& content) {
-  return "cpu object\n" + compiler_identity + content;
-}
+std::string cache_key(const std::string& compiler_identity, const std::string& content) { return "cpu object\n" + compiler_identity + content; }
 std::string packaged_hash(const std::string& content) { return runtime::content_hash("cpu object" + content); }
 
 // Heaviest first onto the lightest unit.
@@ -102,9 +96,7 @@ std::vector<std::vector<plan::KernelId>> divide(const plan::Plan& plan, size_t t
   const auto useful = static_cast<size_t>(total / kUnitCost) + 1;
   std::vector<std::vector<plan::KernelId>> units(std::min({useful, threads, kMostUnits, kernels.size()}));
   std::vector<double> load(units.size(), 0);
-  std::stable_sort(kernels.begin(), kernels.end(), [&](plan::KernelId a, plan::KernelId b) {
-    return cost_of(plan.kernels[a]) > cost_of(plan.kernels[b]);
-  });
+  std::stable_sort(kernels.begin(), kernels.end(), [&](plan::KernelId a, plan::KernelId b) { return cost_of(plan.kernels[a]) > cost_of(plan.kernels[b]); });
   for (plan::KernelId id : kernels) {
     const size_t lightest = static_cast<size_t>(std::min_element(load.begin(), load.end()) - load.begin());
     units[lightest].push_back(id);
@@ -153,8 +145,8 @@ struct CpuKernelProvider::Unit {
   }
 };
 
-CpuKernelProvider::CpuKernelProvider(Target target, CpuEmitter emitter, HostCompiler& compiler, runtime::CompilePool& pool,
-                                     runtime::DiskCache* cache, runtime::Host& host, std::chrono::seconds compile_timeout, runtime::PackagedCode packaged)
+CpuKernelProvider::CpuKernelProvider(Target target, CpuEmitter emitter, HostCompiler& compiler, runtime::CompilePool& pool, runtime::DiskCache* cache,
+                                     runtime::Host& host, std::chrono::seconds compile_timeout, runtime::PackagedCode packaged)
     : target_(std::move(target)),
       emitter_(std::move(emitter)),
       compiler_(compiler),
@@ -213,8 +205,7 @@ std::string CpuKernelProvider::compile(const Unit& unit, const ProcessLimits& li
   }
 }
 
-void CpuKernelProvider::load_unit(Unit& unit, const std::string& compiler_identity, const ProcessLimits& limits,
-                                  std::chrono::milliseconds patience) const {
+void CpuKernelProvider::load_unit(Unit& unit, const std::string& compiler_identity, const ProcessLimits& limits, std::chrono::milliseconds patience) const {
   emit(unit);
   const std::string key = cache_key(compiler_identity, unit.content);
   runtime::DiskCache::Claim claim;
@@ -255,8 +246,7 @@ void CpuKernelProvider::take(Unit& unit, const plan::Plan& plan) {
     const plan::Kernel& kernel = plan.kernels[id];
     void* function = unit.object->find(kernel.name);
     CXXI_CHECK(function != nullptr, "the compiled unit has no kernel {}", kernel.name);
-    kernels_[id.index()] =
-        std::make_unique<LoadedCpuKernel>(kernel, plan.origins, reinterpret_cast<KernelFunction>(function));
+    kernels_[id.index()] = std::make_unique<LoadedCpuKernel>(kernel, plan.origins, reinterpret_cast<KernelFunction>(function));
   }
   objects_.push_back(std::move(unit.object));
 }
@@ -271,9 +261,8 @@ void CpuKernelProvider::prepare(const plan::Plan& plan, const InterruptCheck& in
   }
   // What other processes compile by now is waited for once nothing else is left to do.
   for (const std::chrono::milliseconds patience : {std::chrono::milliseconds(0), runtime::DiskCache::kPatience}) {
-    run_on_pool(missing, interrupted, [&](Unit& unit, const std::string& identity, const ProcessLimits& limits) {
-      load_unit(unit, identity, limits, patience);
-    });
+    run_on_pool(missing, interrupted,
+                [&](Unit& unit, const std::string& identity, const ProcessLimits& limits) { load_unit(unit, identity, limits, patience); });
     std::erase_if(missing, [](const Unit* unit) { return unit->object != nullptr; });
   }
   kernels_.resize(plan.kernels.size());
@@ -289,8 +278,7 @@ runtime::CodeByHash CpuKernelProvider::compile_for_package(const plan::Plan& pla
     emit(unit);
     const std::string key = cache_key(identity, unit.content);
     const auto cached = cache_ ? cache_->get(key) : std::nullopt;
-    std::string bytes = cached ? std::string(text_of(*cached))
-                               : compiler_.compile(unit.source.text, cpu_compile_flags(target_), unit.what(), limits);
+    std::string bytes = cached ? std::string(text_of(*cached)) : compiler_.compile(unit.source.text, cpu_compile_flags(target_), unit.what(), limits);
     if (cache_ && !cached) cache_->put(key, bytes);
     const ForkGuard guard(ForkLock::Leaf);
     code.insert_or_assign(packaged_hash(unit.content), std::move(bytes));
@@ -299,8 +287,7 @@ runtime::CodeByHash CpuKernelProvider::compile_for_package(const plan::Plan& pla
 }
 
 const runtime::LoadedKernel& CpuKernelProvider::get(plan::KernelId kernel, plan::Variant) {
-  CXXI_CHECK(kernel.index() < kernels_.size() && kernels_[kernel.index()], "kernel {} was not prepared for the CPU",
-             kernel.index());
+  CXXI_CHECK(kernel.index() < kernels_.size() && kernels_[kernel.index()], "kernel {} was not prepared for the CPU", kernel.index());
   return *kernels_[kernel.index()];
 }
 

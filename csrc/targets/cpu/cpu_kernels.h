@@ -10,11 +10,11 @@
 
 #include "ir/target.h"
 #include "runtime/compile_pool.h"
-#include "targets/cpu/host_compiler.h"
-#include "targets/cpu/shared_object.h"
 #include "runtime/disk_cache.h"
 #include "runtime/executable.h"
 #include "runtime/packaged_code.h"
+#include "targets/cpu/host_compiler.h"
+#include "targets/cpu/shared_object.h"
 
 namespace cxxinductor::targets {
 
@@ -32,8 +32,8 @@ class CpuKernelProvider : public runtime::KernelProvider {
  public:
   // All references must outlive the provider. cache may be null. compile_timeout: of each run of the compiler. packaged: of this
   // plan, as compile_for_package makes it.
-  CpuKernelProvider(Target target, CpuEmitter emitter, HostCompiler& compiler, runtime::CompilePool& pool, runtime::DiskCache* cache,
-                    runtime::Host& host, std::chrono::seconds compile_timeout = std::chrono::seconds(300), runtime::PackagedCode packaged = {});
+  CpuKernelProvider(Target target, CpuEmitter emitter, HostCompiler& compiler, runtime::CompilePool& pool, runtime::DiskCache* cache, runtime::Host& host,
+                    std::chrono::seconds compile_timeout = std::chrono::seconds(300), runtime::PackagedCode packaged = {});
   ~CpuKernelProvider() override;
   // Compiles and loads the plan's CPU kernels, several units at once when there is work for them. Called once, before
   // get. UserError when the machine has no compiler, or it takes too long: the caller falls back.

@@ -37,8 +37,7 @@ CpuEmitter emitter(const Target& target, const std::optional<std::string>& sourc
 
 }  // namespace
 
-CpuRuntime::CpuRuntime(const Surroundings& surroundings)
-    : threads_(surroundings.threads), compiler_(HostCompilerConfig{{}, temporary_folder()}) {}
+CpuRuntime::CpuRuntime(const Surroundings& surroundings) : threads_(surroundings.threads), compiler_(HostCompilerConfig{{}, temporary_folder()}) {}
 
 Target CpuRuntime::describe(int) { return cpu_target(std::string(own_level()), threads_()); }
 
@@ -52,8 +51,7 @@ std::optional<Target> CpuRuntime::target_of_arch(std::string_view arch, std::opt
 }
 
 std::shared_ptr<runtime::KernelProvider> CpuRuntime::make_provider(Device, const Target& target, const CompileResources& resources,
-                                                                   const std::optional<std::string>& source,
-                                                                   const runtime::PackagedCode& packaged) {
+                                                                   const std::optional<std::string>& source, const runtime::PackagedCode& packaged) {
   return std::make_shared<CpuKernelProvider>(target, emitter(target, source), compiler_, resources.pool, resources.cache, resources.host,
                                              std::chrono::seconds(std::max<int64_t>(resources.options.compile_timeout, 1)), packaged);
 }

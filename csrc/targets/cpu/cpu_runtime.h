@@ -16,10 +16,8 @@ class CpuRuntime final : public TargetRuntime {
   std::string_view known_archs() const override { return "x86-64, x86-64-v2, x86-64-v3 or x86-64-v4"; }
 
   std::shared_ptr<runtime::KernelProvider> make_provider(Device device, const Target& target, const CompileResources& resources,
-                                                         const std::optional<std::string>& source,
-                                                         const runtime::PackagedCode& packaged) override;
-  runtime::CodeByHash compile_for_package(const plan::Plan& plan, Device device, const Target& target,
-                                          const CompileResources& resources) override;
+                                                         const std::optional<std::string>& source, const runtime::PackagedCode& packaged) override;
+  runtime::CodeByHash compile_for_package(const plan::Plan& plan, Device device, const Target& target, const CompileResources& resources) override;
   bool has_compiler(const CompileResources& resources) override;
 
  private:

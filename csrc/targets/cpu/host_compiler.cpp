@@ -22,15 +22,12 @@ namespace {
 constexpr size_t kMostQuotedOutput = 4000;
 constexpr std::chrono::seconds kProbeTimeout{20};
 
-ProcessLimits probe_limits(const ProcessLimits& limits) {
-  return {std::min<std::chrono::milliseconds>(limits.timeout, kProbeTimeout), limits.interrupted};
-}
+ProcessLimits probe_limits(const ProcessLimits& limits) { return {std::min<std::chrono::milliseconds>(limits.timeout, kProbeTimeout), limits.interrupted}; }
 
 // The program that a driver or wrapper runs to compile: cc1plus of GCC, clang of Clang. Empty when it does not say.
 std::string compiler_proper(const std::string& driver, const std::string& temporary_folder, const ProcessLimits& limits) {
   for (const char* program : {"cc1plus", "clang"}) {
-    const ProcessResult result =
-        run_process(driver, {fmt::format("-print-prog-name={}", program)}, temporary_folder, limits);
+    const ProcessResult result = run_process(driver, {fmt::format("-print-prog-name={}", program)}, temporary_folder, limits);
     if (result.exit_code != 0 || !result.output.starts_with('/')) continue;
     if (std::string path = result.output.substr(0, result.output.find('\n')); !describe_file(path).empty()) return path;
   }
@@ -127,13 +124,10 @@ HostCompiler::Found HostCompiler::current(const ProcessLimits& limits, runtime::
 
 std::string HostCompiler::identity(const ProcessLimits& limits, runtime::DiskCache* cache) { return current(limits, cache).description; }
 
-std::string HostCompiler::compile(std::string_view source, const std::vector<std::string>& flags, std::string_view what,
-                                  const ProcessLimits& limits) {
+std::string HostCompiler::compile(std::string_view source, const std::vector<std::string>& flags, std::string_view what, const ProcessLimits& limits) {
   const std::string path = current(limits, nullptr).path;
   const PrivateFolder folder(config_.temporary_folder);
-  if (folder.path().empty())
-    throw_user_error("no temporary folder under '{}': {}; name another one", config_.temporary_folder,
-                     std::strerror(errno));
+  if (folder.path().empty()) throw_user_error("no temporary folder under '{}': {}; name another one", config_.temporary_folder, std::strerror(errno));
   const std::string input = join_path(folder.path(), "unit.cpp"), output = join_path(folder.path(), "unit.so");
   {
     std::ofstream file(input, std::ios::binary);
@@ -146,12 +140,10 @@ std::string HostCompiler::compile(std::string_view source, const std::vector<std
   // Its own temporary files go with the folder, even when it is killed.
   const ProcessResult result = run_process(path, arguments, folder.path(), limits);
   if (result.timed_out)
-    throw_user_error(
-        "{} was stopped: it had not compiled {} after {} s; raise the option compile_timeout if the machine is slow", path,
-        what, std::chrono::duration<double>(limits.timeout).count());
+    throw_user_error("{} was stopped: it had not compiled {} after {} s; raise the option compile_timeout if the machine is slow", path, what,
+                     std::chrono::duration<double>(limits.timeout).count());
   if (result.exit_code != 0)
-    throw_internal("{} did not compile {} (exit code {}): {}", path, what, result.exit_code,
-                   as_utf8(result.output.substr(0, kMostQuotedOutput)));
+    throw_internal("{} did not compile {} (exit code {}): {}", path, what, result.exit_code, as_utf8(result.output.substr(0, kMostQuotedOutput)));
   std::ifstream file(output, std::ios::binary);
   std::stringstream bytes;
   bytes << file.rdbuf();

@@ -34,8 +34,7 @@ class HostCompiler {
   const std::string& temporary_folder() const { return config_.temporary_folder; }
   // flags: without input and output files. InternalError with the compiler's messages if it rejects the source,
   // which is generated. UserError after the deadline. `what` names the unit in messages.
-  std::string compile(std::string_view source, const std::vector<std::string>& flags, std::string_view what,
-                      const ProcessLimits& limits = {});
+  std::string compile(std::string_view source, const std::vector<std::string>& flags, std::string_view what, const ProcessLimits& limits = {});
 
  private:
   struct Found {

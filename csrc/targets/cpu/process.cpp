@@ -44,8 +44,7 @@ Pipe make_pipe() {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return {};
   const Descriptor read(ends[0]), write(ends[1]);
-  Pipe pipe{Descriptor(::fcntl(read.get(), F_DUPFD_CLOEXEC, kFirstFree)),
-            Descriptor(::fcntl(write.get(), F_DUPFD_CLOEXEC, kFirstFree))};
+  Pipe pipe{Descriptor(::fcntl(read.get(), F_DUPFD_CLOEXEC, kFirstFree)), Descriptor(::fcntl(write.get(), F_DUPFD_CLOEXEC, kFirstFree))};
   if (pipe.open()) ::fcntl(pipe.read.get(), F_SETFL, O_NONBLOCK);
   return pipe;
 }
@@ -78,8 +77,7 @@ bool read_available(int pipe, std::string& text) {
 }
 
 // An error number; 0 when the process has started.
-int start_process(const std::vector<char*>& arguments, const std::vector<char*>& environment, const Pipe& output,
-                  const Pipe& status, pid_t& child) {
+int start_process(const std::vector<char*>& arguments, const std::vector<char*>& environment, const Pipe& output, const Pipe& status, pid_t& child) {
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
   ::posix_spawn_file_actions_init(&actions);
@@ -152,8 +150,8 @@ void await_end(pid_t child, int output, int status, const ProcessLimits& limits,
 
 }  // namespace
 
-ProcessResult run_process(const std::string& program, const std::vector<std::string>& arguments,
-                          const std::string& temporary_folder, const ProcessLimits& limits) {
+ProcessResult run_process(const std::string& program, const std::vector<std::string>& arguments, const std::string& temporary_folder,
+                          const ProcessLimits& limits) {
   std::vector<std::string> argument_texts{kShell, "-c", kSupervise, kShell, program};
   argument_texts.insert(argument_texts.end(), arguments.begin(), arguments.end());
   std::vector<std::string> environment_texts = environment_with(temporary_folder);

@@ -27,8 +27,8 @@ struct ProcessResult {
 
 // program: a path. arguments: without the program's name. Standard input is empty; temporary_folder becomes its TMPDIR.
 // Throws Interrupted, the group killed, when the limits' check says so.
-ProcessResult run_process(const std::string& program, const std::vector<std::string>& arguments,
-                          const std::string& temporary_folder, const ProcessLimits& limits);
+ProcessResult run_process(const std::string& program, const std::vector<std::string>& arguments, const std::string& temporary_folder,
+                          const ProcessLimits& limits);
 
 // The path of a program: its name in the folders of PATH, or the name itself where it has a slash. Empty when there is none
 // that may be executed.

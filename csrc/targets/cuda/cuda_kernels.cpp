@@ -5,10 +5,10 @@
 
 #include "codegen/registered_sources.h"
 #include "ir/plan/index_width.h"
-#include "targets/grouped_launch_table.h"
 #include "runtime/failed_check.h"
 #include "support/error.h"
 #include "support/fork_locks.h"
+#include "targets/grouped_launch_table.h"
 
 namespace cxxinductor::targets {
 namespace {
@@ -46,9 +46,7 @@ std::string content_of(const std::string& source, const std::string& arch) {
   for (const char* option : Nvrtc::options()) content += std::string("\n") + option;
   return content + "\n" + without_origins(source);
 }
-std::string packaged_hash(const std::string& source, const std::string& arch) {
-  return runtime::content_hash("cubin" + content_of(source, arch));
-}
+std::string packaged_hash(const std::string& source, const std::string& arch) { return runtime::content_hash("cubin" + content_of(source, arch)); }
 
 // Whether sizes that the assumptions allow need it: launches ask for no other.
 bool may_need_index64(const plan::Kernel& kernel) {
@@ -59,9 +57,8 @@ int64_t join_halves(int low, int high) { return (int64_t{high} << 32) | static_c
 
 }  // namespace
 
-CompiledCubin compile_cuda_unit(NvrtcSource& nvrtc, const std::string& source, const std::string& arch,
-                                const std::string& what, runtime::DiskCache* cache, bool rebuild,
-                                const InterruptCheck& interrupted, std::chrono::milliseconds patience) {
+CompiledCubin compile_cuda_unit(NvrtcSource& nvrtc, const std::string& source, const std::string& arch, const std::string& what, runtime::DiskCache* cache,
+                                bool rebuild, const InterruptCheck& interrupted, std::chrono::milliseconds patience) {
   const std::string key = "cubin\nnvrtc " + nvrtc.version(cache) + content_of(source, arch);
   runtime::DiskCache::Claim claim;
   if (cache && !rebuild) {
@@ -74,8 +71,8 @@ CompiledCubin compile_cuda_unit(NvrtcSource& nvrtc, const std::string& source, c
   return out;
 }
 
-runtime::CodeByHash compile_cuda_for_package(const plan::Plan& plan, Device device, const Target& target, const CudaEmitter& emitter,
-                                    NvrtcSource& nvrtc, runtime::CompilePool& pool, runtime::DiskCache* cache) {
+runtime::CodeByHash compile_cuda_for_package(const plan::Plan& plan, Device device, const Target& target, const CudaEmitter& emitter, NvrtcSource& nvrtc,
+                                             runtime::CompilePool& pool, runtime::DiskCache* cache) {
   runtime::CodeByHash code;
   std::vector<runtime::CompileTask> tasks;
   const std::vector<bool> own = plan::base_kernels(plan);
@@ -105,14 +102,8 @@ runtime::CodeByHash compile_cuda_for_package(const plan::Plan& plan, Device devi
 // Everything that a launch needs, so that it does not read the plan.
 class CudaKernelProvider::Kernel : public runtime::LoadedKernel {
  public:
-  Kernel(const CudaKernelProvider& provider, const plan::Kernel& kernel, CudaFunction function,
-         const CudaUnitSource& source, void* record)
-      : provider_(provider),
-        name_(kernel.name),
-        layout_(kernel),
-        function_(function),
-        shape_(source.shape),
-        record_(source.has_checks ? record : nullptr) {}
+  Kernel(const CudaKernelProvider& provider, const plan::Kernel& kernel, CudaFunction function, const CudaUnitSource& source, void* record)
+      : provider_(provider), name_(kernel.name), layout_(kernel), function_(function), shape_(source.shape), record_(source.has_checks ? record : nullptr) {}
 
   void launch(runtime::Host&, const runtime::LaunchArgs& args, void* stream) const override {
     const size_t count = args.buffers.size() + args.symbols.size() + 1;
@@ -140,8 +131,7 @@ class CudaKernelProvider::Kernel : public runtime::LoadedKernel {
   void launch_with(void** arguments, const runtime::LaunchArgs& args, void* stream) const {
     // The driver reads through these addresses before the call returns.
     void** next = arguments;
-    for (size_t i = 0; i < args.buffers.size(); ++i)
-      *next++ = layout_.value_bytes[i] > 0 ? args.buffers[i] : const_cast<void**>(&args.buffers[i]);
+    for (size_t i = 0; i < args.buffers.size(); ++i) *next++ = layout_.value_bytes[i] > 0 ? args.buffers[i] : const_cast<void**>(&args.buffers[i]);
     for (const int64_t& symbol : args.symbols) *next++ = const_cast<int64_t*>(&symbol);
     if (record_) *next = const_cast<void**>(&record_);
     provider_.context_.launch(function_, args.grid, shape_, stream, arguments, name_);
@@ -163,9 +153,8 @@ struct CudaKernelProvider::Unit {
   bool from_cache = false, from_package = false;
 };
 
-CudaKernelProvider::CudaKernelProvider(Target target, int device, CudaEmitter emitter, NvrtcSource& nvrtc,
-                                       CudaDriver& driver, runtime::CompilePool& pool, runtime::DiskCache* cache, runtime::PackagedCode packaged,
-                                       NodeUpdateSource updates)
+CudaKernelProvider::CudaKernelProvider(Target target, int device, CudaEmitter emitter, NvrtcSource& nvrtc, CudaDriver& driver, runtime::CompilePool& pool,
+                                       runtime::DiskCache* cache, runtime::PackagedCode packaged, NodeUpdateSource updates)
     : target_(std::move(target)),
       device_{DeviceType::Cuda, device},
       emitter_(std::move(emitter)),
@@ -236,10 +225,9 @@ void CudaKernelProvider::prepare(const plan::Plan& plan, const InterruptCheck& i
   for (size_t i = 0; i < plan.kernels.size(); ++i) {
     const plan::Kernel& kernel = plan.kernels[plan::KernelId(i)];
     if (kernel.device != device_) continue;
-    if (own[i])
-      units.push_back({plan::KernelId(i), {.vectorized = true, .index64 = plan::needs_index64(kernel)}, {}, {}});
-    const bool checks = std::any_of(kernel.region.body.begin(), kernel.region.body.end(),
-                                    [](const loops::Stmt& stmt) { return stmt.as<loops::Check>() != nullptr; });
+    if (own[i]) units.push_back({plan::KernelId(i), {.vectorized = true, .index64 = plan::needs_index64(kernel)}, {}, {}});
+    const bool checks =
+        std::any_of(kernel.region.body.begin(), kernel.region.body.end(), [](const loops::Stmt& stmt) { return stmt.as<loops::Check>() != nullptr; });
     if (checks) checking_.push_back(static_cast<uint32_t>(i));
   }
   std::vector<Unit*> missing;
@@ -250,8 +238,7 @@ void CudaKernelProvider::prepare(const plan::Plan& plan, const InterruptCheck& i
     std::vector<runtime::CompileTask> tasks;
     for (Unit* unit : missing) {
       const plan::Kernel& kernel = plan_kernels_[unit->id];
-      tasks.push_back({kernel.name, cost_of(kernel),
-                       [this, unit, patience](const InterruptCheck& stopped) { compile_unit(*unit, false, stopped, patience); }});
+      tasks.push_back({kernel.name, cost_of(kernel), [this, unit, patience](const InterruptCheck& stopped) { compile_unit(*unit, false, stopped, patience); }});
     }
     const std::vector<runtime::CompileFailure> failures = pool_.run_all(std::move(tasks), interrupted);
     if (!failures.empty()) std::rethrow_exception(failures.front().error);
@@ -260,17 +247,13 @@ void CudaKernelProvider::prepare(const plan::Plan& plan, const InterruptCheck& i
   if (!checking_.empty()) records_ = context_.allocate_mapped(plan.kernels.size() * kRecordInts, "records of failed checks");
   for (Unit& unit : units) {
     kernels_.push_back(make_kernel(unit, interrupted));
-    loaded_[unit.id.index() * kVariants + variant_number(unit.variant)].store(kernels_.back().get(),
-                                                                              std::memory_order_release);
+    loaded_[unit.id.index() * kVariants + variant_number(unit.variant)].store(kernels_.back().get(), std::memory_order_release);
   }
 }
 
-const runtime::LoadedKernel& CudaKernelProvider::get(plan::KernelId kernel, plan::Variant variant) {
-  return load_late(kernel, variant, {});
-}
+const runtime::LoadedKernel& CudaKernelProvider::get(plan::KernelId kernel, plan::Variant variant) { return load_late(kernel, variant, {}); }
 
-const CudaKernelProvider::Kernel& CudaKernelProvider::load_late(plan::KernelId kernel, plan::Variant variant,
-                                                                const InterruptCheck& interrupted) {
+const CudaKernelProvider::Kernel& CudaKernelProvider::load_late(plan::KernelId kernel, plan::Variant variant, const InterruptCheck& interrupted) {
   CXXI_CHECK(loaded_ && kernel.index() < plan_kernels_.size(), "kernel {} was not prepared", kernel.index());
   std::atomic<const Kernel*>& entry = loaded_[kernel.index() * kVariants + variant_number(variant)];
   if (const Kernel* found = entry.load(std::memory_order_acquire)) return *found;
@@ -313,7 +296,7 @@ void CudaKernelProvider::raise_failed_checks() const {
     const int64_t check = record[1];
     for (size_t k = 0; k < kRecordInts; ++k) record[k] = 0;
     throw runtime::DeviceIndexOutOfRange(runtime::describe_failed_check(runtime::check_texts(kernel, origins_), check, index, bound) +
-                                "; found by an earlier launch");
+                                         "; found by an earlier launch");
   }
 }
 

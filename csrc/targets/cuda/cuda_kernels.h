@@ -14,12 +14,12 @@
 #include "ir/plan/launch_shape.h"
 #include "ir/target.h"
 #include "runtime/compile_pool.h"
-#include "targets/cuda/driver.h"
-#include "targets/cuda/graph.h"
-#include "targets/cuda/nvrtc_source.h"
 #include "runtime/disk_cache.h"
 #include "runtime/executable.h"
 #include "runtime/packaged_code.h"
+#include "targets/cuda/driver.h"
+#include "targets/cuda/graph.h"
+#include "targets/cuda/nvrtc_source.h"
 
 namespace cxxinductor::targets {
 
@@ -37,20 +37,19 @@ struct CompiledCubin {
   bool from_cache = false;
 };
 // rebuild: what the cache holds is not read, but replaced. patience: as in DiskCache::claim.
-CompiledCubin compile_cuda_unit(NvrtcSource& nvrtc, const std::string& source, const std::string& arch,
-                                const std::string& what, runtime::DiskCache* cache, bool rebuild = false,
-                                const InterruptCheck& interrupted = {},
+CompiledCubin compile_cuda_unit(NvrtcSource& nvrtc, const std::string& source, const std::string& arch, const std::string& what, runtime::DiskCache* cache,
+                                bool rebuild = false, const InterruptCheck& interrupted = {},
                                 std::chrono::milliseconds patience = runtime::DiskCache::kPatience);
 
 // All that the plan's kernels on the device may need, for packages. Needs no GPU.
-runtime::CodeByHash compile_cuda_for_package(const plan::Plan& plan, Device device, const Target& target, const CudaEmitter& emitter,
-                                    NvrtcSource& nvrtc, runtime::CompilePool& pool, runtime::DiskCache* cache);
+runtime::CodeByHash compile_cuda_for_package(const plan::Plan& plan, Device device, const Target& target, const CudaEmitter& emitter, NvrtcSource& nvrtc,
+                                             runtime::CompilePool& pool, runtime::DiskCache* cache);
 
 class CudaKernelProvider : public runtime::KernelProvider {
  public:
   // For the plan's kernels on the GPU with the ordinal `device`. All references must outlive the provider. cache may be null.
-  CudaKernelProvider(Target target, int device, CudaEmitter emitter, NvrtcSource& nvrtc, CudaDriver& driver,
-                     runtime::CompilePool& pool, runtime::DiskCache* cache, runtime::PackagedCode packaged = {}, NodeUpdateSource updates = {});
+  CudaKernelProvider(Target target, int device, CudaEmitter emitter, NvrtcSource& nvrtc, CudaDriver& driver, runtime::CompilePool& pool,
+                     runtime::DiskCache* cache, runtime::PackagedCode packaged = {}, NodeUpdateSource updates = {});
   ~CudaKernelProvider() override;
 
   // Compiles and loads the variants that aligned inputs of ordinary size need, but no specializations. Called once, before
@@ -74,8 +73,7 @@ class CudaKernelProvider : public runtime::KernelProvider {
   struct Unit;
   static constexpr size_t kVariants = 4;
 
-  void compile_unit(Unit& unit, bool rebuild, const InterruptCheck& interrupted = {},
-                    std::chrono::milliseconds patience = runtime::DiskCache::kPatience);
+  void compile_unit(Unit& unit, bool rebuild, const InterruptCheck& interrupted = {}, std::chrono::milliseconds patience = runtime::DiskCache::kPatience);
   bool find_packaged(Unit& unit);
   const Kernel& load_late(plan::KernelId kernel, plan::Variant variant, const InterruptCheck& interrupted);
   // Loads it; compiles it anew where the driver refuses what the cache or the package holds. Takes locks of compiles.

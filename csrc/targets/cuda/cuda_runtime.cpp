@@ -48,8 +48,7 @@ NvrtcPlaces nvrtc_places(const Options& options, const Surroundings& surrounding
 
 CudaEmitter emitter(const std::optional<std::string>& source) {
   return [source](const plan::Kernel& kernel, plan::Variant variant, const OriginTable& origins) {
-    return CudaUnitSource{source ? *source : codegen::emit_cuda({&kernel}, variant, origins), plan::launch_shape(kernel),
-                          codegen::cuda_has_checks(kernel)};
+    return CudaUnitSource{source ? *source : codegen::emit_cuda({&kernel}, variant, origins), plan::launch_shape(kernel), codegen::cuda_has_checks(kernel)};
   };
 }
 
@@ -106,10 +105,11 @@ std::optional<Target> CudaRuntime::target_of_arch(std::string_view arch, std::op
 }
 
 std::shared_ptr<runtime::KernelProvider> CudaRuntime::make_provider(Device device, const Target& target, const CompileResources& resources,
-                                                                    const std::optional<std::string>& source,
-                                                                    const runtime::PackagedCode& packaged) {
+                                                                    const std::optional<std::string>& source, const runtime::PackagedCode& packaged) {
   NvrtcSource& nvrtc = compiler(resources.options);
-  const auto updates = [this, index = device.index, &nvrtc, &pool = resources.pool, cache = resources.cache] { return node_updates(index, nvrtc, pool, cache); };
+  const auto updates = [this, index = device.index, &nvrtc, &pool = resources.pool, cache = resources.cache] {
+    return node_updates(index, nvrtc, pool, cache);
+  };
   return std::make_shared<CudaKernelProvider>(target, device.index, emitter(source), nvrtc, driver(), resources.pool, resources.cache, packaged, updates);
 }
 
@@ -135,8 +135,7 @@ NodeUpdateKernels* CudaRuntime::node_updates(int index, NvrtcSource& nvrtc, runt
   return nullptr;
 }
 
-runtime::CodeByHash CudaRuntime::compile_for_package(const plan::Plan& plan, Device device, const Target& target,
-                                                     const CompileResources& resources) {
+runtime::CodeByHash CudaRuntime::compile_for_package(const plan::Plan& plan, Device device, const Target& target, const CompileResources& resources) {
   return compile_cuda_for_package(plan, device, target, emitter({}), compiler(resources.options), resources.pool, resources.cache);
 }
 

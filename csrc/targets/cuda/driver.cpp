@@ -3,9 +3,9 @@
 #include <array>
 #include <cstring>
 
-#include "targets/cuda/driver_functions.h"
 #include "support/error.h"
 #include "support/fork_locks.h"
+#include "targets/cuda/driver_functions.h"
 
 namespace cxxinductor::targets {
 

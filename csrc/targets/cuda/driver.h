@@ -55,8 +55,7 @@ class CudaContext {
   // Loads a module for the life of the context object.
   CudaFunction load(const std::string& cubin, const std::string& function, const plan::LaunchShape& shape);
   // Unsupported where the grid exceeds what devices have; `what` names the kernel in errors.
-  void launch(CudaFunction function, runtime::Grid grid, const plan::LaunchShape& shape, void* stream, void** arguments,
-              const std::string& what) const;
+  void launch(CudaFunction function, runtime::Grid grid, const plan::LaunchShape& shape, void* stream, void** arguments, const std::string& what) const;
 
   // Host memory that kernels read or write; zeroed, never moved, freed with the context object. what: its purpose, for errors.
   struct Mapped {

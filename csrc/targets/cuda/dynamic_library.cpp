@@ -21,8 +21,7 @@ DynamicLibrary::DynamicLibrary(const std::vector<std::string>& names, const std:
 }
 
 void DynamicLibrary::open_beside(const std::string& name) const {
-  if (const size_t folder = path_.rfind('/'); folder != std::string::npos)
-    dlopen((path_.substr(0, folder + 1) + name).c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (const size_t folder = path_.rfind('/'); folder != std::string::npos) dlopen((path_.substr(0, folder + 1) + name).c_str(), RTLD_NOW | RTLD_LOCAL);
 }
 
 void* DynamicLibrary::find_optional(const char* symbol) const { return dlsym(handle_, symbol); }

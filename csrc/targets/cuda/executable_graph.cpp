@@ -132,8 +132,10 @@ size_t CudaGraph::launch(std::span<void* const> begins, void* stream) {
   cuda_.check_kernel(queued, "cuGraphLaunch", "of a CUDA graph");
   if (updates_) updates_->launched();
   if (patched >= many_nodes && busy_replays_ >= 0) {
-    if (busy_replays_ < busy_replays_at_most) ++busy_replays_;
-    else let_device_update(stream);
+    if (busy_replays_ < busy_replays_at_most)
+      ++busy_replays_;
+    else
+      let_device_update(stream);
   }
   return patched;
 }
@@ -248,8 +250,10 @@ std::vector<NodeUpdates::Word> CudaGraph::find_updated_words(std::span<const CUg
   for (size_t n = 0; n < nodes_.size(); ++n) {
     if (!on_device[n]) continue;
     const auto node = NodeUpdates::make_updatable(cuda_, handles[n]);
-    if (node) nodes[n] = *node;
-    else on_device[n] = false;
+    if (node)
+      nodes[n] = *node;
+    else
+      on_device[n] = false;
   }
   std::vector<NodeUpdates::Word> found;
   for (const Word& word : words_) {

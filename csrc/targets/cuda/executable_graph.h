@@ -46,14 +46,14 @@ class CudaGraph final : public runtime::DeviceGraph {
   std::vector<Node> nodes_;
   std::vector<Word> words_;       // by range
   std::vector<Word> host_words_;  // those that the host writes
-  std::vector<void*> begins_;  // of the ranges, as the arguments have them
+  std::vector<void*> begins_;     // of the ranges, as the arguments have them
   const runtime::Dependencies order_;
   std::vector<std::vector<Word>> words_by_node_;
   std::vector<std::vector<uint32_t>> ignored_;  // by node: words, as bytes from the beginning of its arguments
-  std::vector<bool> changed_;  // by node: the executable graph has other arguments
-  std::vector<bool> moved_;    // by range: since the graph was made executable first
+  std::vector<bool> changed_;                   // by node: the executable graph has other arguments
+  std::vector<bool> moved_;                     // by range: since the graph was made executable first
   bool any_changed_ = false;
-  int busy_replays_ = 0;       // with many nodes patched by the host; negative: that is what it stays with
+  int busy_replays_ = 0;                  // with many nodes patched by the host; negative: that is what it stays with
   std::unique_ptr<NodeUpdates> updates_;  // of the other words; null: there are none
 };
 

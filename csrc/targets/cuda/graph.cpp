@@ -169,7 +169,8 @@ class CudaRecorder final : public runtime::GraphRecorder {
       return static_cast<int64_t>(value - begin);
     };
     for (const ReplacedMemory& result : replaced)
-      if (const auto offset = offset_in(result.memory); offset && number >= result.position) return words_.push_back({number, at, static_cast<uint32_t>(result.range), result.offset + *offset});
+      if (const auto offset = offset_in(result.memory); offset && number >= result.position)
+        return words_.push_back({number, at, static_cast<uint32_t>(result.range), result.offset + *offset});
     for (size_t r = 0; r < ranges.size(); ++r)
       if (const auto offset = offset_in(ranges[r])) return words_.push_back({number, at, static_cast<uint32_t>(r), *offset});
   }

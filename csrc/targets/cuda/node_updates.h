@@ -19,9 +19,9 @@ namespace cxxinductor::targets {
 
 // Where the addresses of the last replays lie. It outlives the graph that used it, for another one: what is queued may still read it.
 struct AddressRing {
-  uint32_t number = 0;    // of replays[] in update_nodes.cuh
-  uint32_t ranges = 0;    // at most
-  uint32_t launched = 0;  // replays, modulo 2^32
+  uint32_t number = 0;                  // of replays[] in update_nodes.cuh
+  uint32_t ranges = 0;                  // at most
+  uint32_t launched = 0;                // replays, modulo 2^32
   volatile uint32_t* done = nullptr;    // those whose addresses the GPU has read
   volatile uint64_t* begins = nullptr;  // by slot and range
   void *done_on_device = nullptr, *begins_on_device = nullptr;
@@ -45,7 +45,7 @@ class NodeUpdateKernels {
  private:
   CudaContext context_;
   const CudaFunction function_;
-  uint32_t made_ = 0;                               // both are guarded by ForkLock::Leaf
+  uint32_t made_ = 0;  // both are guarded by ForkLock::Leaf
   std::vector<std::unique_ptr<AddressRing>> free_;
 };
 

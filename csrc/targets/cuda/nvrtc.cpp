@@ -4,8 +4,8 @@
 
 #include <atomic>
 
-#include "targets/cuda/dynamic_library.h"
 #include "support/error.h"
+#include "targets/cuda/dynamic_library.h"
 
 namespace cxxinductor::targets {
 
@@ -84,8 +84,7 @@ std::span<const char* const> Nvrtc::options() {
   return all;
 }
 
-CubinResult Nvrtc::compile_to_cubin(const std::string& source, const std::string& arch, const std::string& what,
-                                    const std::vector<std::string>& more_options,
+CubinResult Nvrtc::compile_to_cubin(const std::string& source, const std::string& arch, const std::string& what, const std::vector<std::string>& more_options,
                                     const InterruptCheck& interrupted) const {
   const Functions& nvrtc = *functions_;
   const std::string architecture = "--gpu-architecture=" + arch;
@@ -94,13 +93,11 @@ CubinResult Nvrtc::compile_to_cubin(const std::string& source, const std::string
   for (const std::string& option : more_options) flags.push_back(option.c_str());
 
   nvrtcProgram created = nullptr;
-  nvrtc.check(nvrtc.create(&created, source.c_str(), (what + ".cu").c_str(), 0, nullptr, nullptr), "nvrtcCreateProgram",
-              what);
+  nvrtc.check(nvrtc.create(&created, source.c_str(), (what + ".cu").c_str(), 0, nullptr, nullptr), "nvrtcCreateProgram", what);
   const auto destroy = [&nvrtc](nvrtcProgram program) { nvrtc.destroy(&program); };
   const std::unique_ptr<std::remove_pointer_t<nvrtcProgram>, decltype(destroy)> program(created, destroy);
   StopState stop{interrupted};
-  if (interrupted && nvrtc.set_flow_callback)
-    nvrtc.check(nvrtc.set_flow_callback(program.get(), &StopState::ask, &stop), "nvrtcSetFlowCallback", what);
+  if (interrupted && nvrtc.set_flow_callback) nvrtc.check(nvrtc.set_flow_callback(program.get(), &StopState::ask, &stop), "nvrtcSetFlowCallback", what);
   const nvrtcResult result = nvrtc.compile(program.get(), static_cast<int>(flags.size()), flags.data());
   if (stop.stopped) throw Interrupted();
 
@@ -110,9 +107,7 @@ CubinResult Nvrtc::compile_to_cubin(const std::string& source, const std::string
   out.log.resize(size);
   nvrtc.check(nvrtc.log(program.get(), out.log.data()), "nvrtcGetProgramLog", what);
   while (!out.log.empty() && (out.log.back() == '\0' || out.log.back() == '\n')) out.log.pop_back();
-  if (result != NVRTC_SUCCESS)
-    throw_internal("NVRTC {} did not compile {} for {} ({}):\n{}", version_, what, arch, nvrtc.error_text(result),
-                   out.log);
+  if (result != NVRTC_SUCCESS) throw_internal("NVRTC {} did not compile {} for {} ({}):\n{}", version_, what, arch, nvrtc.error_text(result), out.log);
   nvrtc.check(nvrtc.cubin_size(program.get(), &size), "nvrtcGetCUBINSize", what);
   out.cubin.resize(size);
   nvrtc.check(nvrtc.cubin(program.get(), out.cubin.data()), "nvrtcGetCUBIN", what);

@@ -26,12 +26,11 @@ class Nvrtc {
 
   // "13.0": part of what makes two cubins equal.
   const std::string& version() const;
-  const std::string& path() const;  // the candidate that opened
+  const std::string& path() const;                // the candidate that opened
   static std::span<const char* const> options();  // those of every compile, --gpu-architecture excepted
   // arch: "sm_90a". InternalError with the log if the source, which is generated, does not compile. `what` names the unit.
   // Throws Interrupted when the check, asked from threads of NVRTC, says so (12.8 and later; earlier ones go on to the end).
-  CubinResult compile_to_cubin(const std::string& source, const std::string& arch, const std::string& what,
-                               const std::vector<std::string>& more_options = {},
+  CubinResult compile_to_cubin(const std::string& source, const std::string& arch, const std::string& what, const std::vector<std::string>& more_options = {},
                                const InterruptCheck& interrupted = {}) const;
 
  private:

@@ -63,8 +63,7 @@ class RegisteredKernelProvider::Kernel final : public runtime::LoadedKernel {
   void launch(runtime::Host&, const runtime::LaunchArgs& args, void*) const override {
     std::vector<void*> arguments;
     arguments.reserve(args.buffers.size() + args.symbols.size() + 1);
-    for (size_t i = 0; i < args.buffers.size(); ++i)
-      arguments.push_back(layout_.value_bytes[i] > 0 ? args.buffers[i] : const_cast<void**>(&args.buffers[i]));
+    for (size_t i = 0; i < args.buffers.size(); ++i) arguments.push_back(layout_.value_bytes[i] > 0 ? args.buffers[i] : const_cast<void**>(&args.buffers[i]));
     for (const int64_t& symbol : args.symbols) arguments.push_back(const_cast<int64_t*>(&symbol));
     run(arguments, args.grid);
   }
@@ -95,8 +94,7 @@ class RegisteredKernelProvider::Kernel final : public runtime::LoadedKernel {
                               .arguments = arguments.data()};
     with_errors(target_, "launching", name_, [&] { target_.launch(module_, launch); });
     if (record[6] != 0)
-      throw runtime::IndexOutOfRange(
-          runtime::describe_failed_check(checks_, record[1], join_halves(record[2], record[3]), join_halves(record[4], record[5])));
+      throw runtime::IndexOutOfRange(runtime::describe_failed_check(checks_, record[1], join_halves(record[2], record[3]), join_halves(record[4], record[5])));
   }
 
   const RegisteredTarget& target_;

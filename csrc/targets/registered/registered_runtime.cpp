@@ -94,7 +94,8 @@ TargetOptions RegisteredRuntime::options_of(const std::string& text) const {
     const size_t sign = item.find('=');
     const auto found = options.find(item.substr(0, sign));
     if (sign == item.npos || found == options.end())
-      throw_user_error("option target_options: expected name=value with options of {} ({}), found '{}'", target_.name, known.empty() ? "it has none" : known, item);
+      throw_user_error("option target_options: expected name=value with options of {} ({}), found '{}'", target_.name, known.empty() ? "it has none" : known,
+                       item);
     found->second = item.substr(sign + 1);
   }
   return options;

@@ -16,11 +16,21 @@ py::dict to_dict(const driver::BisectReport& report) {
   using Symptom = driver::BisectReport::Symptom;
   const char* symptom = "";
   switch (report.symptom) {
-    case Symptom::None: symptom = "none"; break;
-    case Symptom::Differs: symptom = "differs"; break;
-    case Symptom::Fails: symptom = "fails"; break;
-    case Symptom::KernelDiffers: symptom = "kernel differs"; break;
-    case Symptom::Judged: symptom = "judged"; break;
+    case Symptom::None:
+      symptom = "none";
+      break;
+    case Symptom::Differs:
+      symptom = "differs";
+      break;
+    case Symptom::Fails:
+      symptom = "fails";
+      break;
+    case Symptom::KernelDiffers:
+      symptom = "kernel differs";
+      break;
+    case Symptom::Judged:
+      symptom = "judged";
+      break;
   }
   py::object culprit = py::none();
   if (const auto& found = report.culprit)
@@ -46,8 +56,10 @@ Targets targets_of(const std::vector<std::pair<std::string, std::string>>& rows)
 std::vector<c10::IValue> given_inputs(const py::list& list) {
   std::vector<c10::IValue> inputs;
   for (const py::handle item : list) {
-    if (THPVariable_Check(item.ptr())) inputs.emplace_back(item.cast<at::Tensor>());
-    else inputs.emplace_back(item.cast<int64_t>());
+    if (THPVariable_Check(item.ptr()))
+      inputs.emplace_back(item.cast<at::Tensor>());
+    else
+      inputs.emplace_back(item.cast<int64_t>());
   }
   return inputs;
 }
@@ -55,8 +67,10 @@ std::vector<c10::IValue> given_inputs(const py::list& list) {
 py::list random_inputs(const std::string& text, const std::map<std::string, int64_t>& sizes, uint64_t seed) {
   py::list list;
   for (const c10::IValue& input : torch_bridge::reproducer_inputs(text, sizes, seed)) {
-    if (input.isTensor()) list.append(input.toTensor());
-    else list.append(input.toInt());
+    if (input.isTensor())
+      list.append(input.toTensor());
+    else
+      list.append(input.toInt());
   }
   return list;
 }
@@ -95,8 +109,8 @@ py::object compile_reproducer(const std::string& text, const Options& options) {
 }  // namespace
 
 void bind_bisection(py::module_& module) {
-  module.def("bisect", bisect, py::arg("text"), py::arg("options"), py::arg("inputs"), py::arg("against_eager"), py::arg("run_kernels"),
-             py::arg("targets"), py::arg("judge"), py::arg("progress"));
+  module.def("bisect", bisect, py::arg("text"), py::arg("options"), py::arg("inputs"), py::arg("against_eager"), py::arg("run_kernels"), py::arg("targets"),
+             py::arg("judge"), py::arg("progress"));
   module.def("reproducer_inputs", random_inputs, py::arg("text"), py::arg("sizes"), py::arg("seed"));
   module.def("compile_reproducer", compile_reproducer, py::arg("text"), py::arg("options"));
 }

@@ -26,7 +26,8 @@ namespace {
 
 Device device_of(const std::string& type, int index) {
   for (const DeviceTypeInfo& row : device_types())
-    if (row.text == type) return torch_bridge::from_torch(c10::Device(static_cast<c10::DeviceType>(row.torch_device_type), static_cast<c10::DeviceIndex>(index)));
+    if (row.text == type)
+      return torch_bridge::from_torch(c10::Device(static_cast<c10::DeviceType>(row.torch_device_type), static_cast<c10::DeviceIndex>(index)));
   throw_unsupported("tensors on device {}", type);
 }
 
@@ -63,14 +64,10 @@ Arg CallGraphBuilder::argument(const py::handle& object) {
   if (py::isinstance<py::float_>(object)) return object.cast<double>();
   if (PyComplex_Check(object.ptr())) return object.cast<std::complex<double>>();
   if (py::isinstance<py::str>(object)) return object.cast<std::string>();
-  if (THPDtype_Check(object.ptr()))
-    return torch_bridge::from_torch(reinterpret_cast<THPDtype*>(object.ptr())->scalar_type);
-  if (THPDevice_Check(object.ptr()))
-    return torch_bridge::from_torch(reinterpret_cast<THPDevice*>(object.ptr())->device);
-  if (THPLayout_Check(object.ptr()))
-    return LayoutArg{static_cast<int>(reinterpret_cast<THPLayout*>(object.ptr())->layout)};
-  if (THPMemoryFormat_Check(object.ptr()))
-    return MemoryFormatArg{static_cast<int>(reinterpret_cast<THPMemoryFormat*>(object.ptr())->memory_format)};
+  if (THPDtype_Check(object.ptr())) return torch_bridge::from_torch(reinterpret_cast<THPDtype*>(object.ptr())->scalar_type);
+  if (THPDevice_Check(object.ptr())) return torch_bridge::from_torch(reinterpret_cast<THPDevice*>(object.ptr())->device);
+  if (THPLayout_Check(object.ptr())) return LayoutArg{static_cast<int>(reinterpret_cast<THPLayout*>(object.ptr())->layout)};
+  if (THPMemoryFormat_Check(object.ptr())) return MemoryFormatArg{static_cast<int>(reinterpret_cast<THPMemoryFormat*>(object.ptr())->memory_format)};
   if (py::isinstance<py::list>(object) || py::isinstance<py::tuple>(object)) {
     ArgList list;
     for (const py::handle item : object) list.push_back(argument(item));
@@ -89,9 +86,8 @@ void CallGraphBuilder::symbol(const std::string& name, int64_t low, int64_t high
   if (divisor > 1) graph_.assumptions.set_divisor(name, divisor);
 }
 
-ValueRef CallGraphBuilder::tensor_input(const std::string& name, int dtype, const std::string& device_type,
-                                        int device_index, const py::sequence& sizes, const py::sequence& strides,
-                                        const py::object& storage_offset, uint32_t storage, const std::string& source,
+ValueRef CallGraphBuilder::tensor_input(const std::string& name, int dtype, const std::string& device_type, int device_index, const py::sequence& sizes,
+                                        const py::sequence& strides, const py::object& storage_offset, uint32_t storage, const std::string& source,
                                         bool conjugate, bool negative) {
   CallValueInfo info;
   info.name = name;
@@ -128,14 +124,11 @@ ValueRef CallGraphBuilder::opaque_input(const std::string& name, const std::stri
 }
 
 OriginId CallGraphBuilder::origin(const py::tuple& origin) {
-  return graph_.origins.push_back({origin[0].cast<std::string>(), origin[1].cast<int>(), origin[2].cast<std::string>(),
-                                   origin[3].cast<std::string>()});
+  return graph_.origins.push_back({origin[0].cast<std::string>(), origin[1].cast<int>(), origin[2].cast<std::string>(), origin[3].cast<std::string>()});
 }
 
-std::vector<ValueRef> CallGraphBuilder::call(const std::string& callee, const std::string& overload,
-                                             const py::sequence& args, const py::dict& kwargs,
-                                             const py::sequence& results, bool result_is_list,
-                                             const py::tuple& origin_of) {
+std::vector<ValueRef> CallGraphBuilder::call(const std::string& callee, const std::string& overload, const py::sequence& args, const py::dict& kwargs,
+                                             const py::sequence& results, bool result_is_list, const py::tuple& origin_of) {
   model::Call call;
   call.callee = callee;
   call.overload = overload;
@@ -172,14 +165,12 @@ std::vector<ValueRef> CallGraphBuilder::call(const std::string& callee, const st
 
 namespace {
 
-std::vector<at::Tensor> call_python(const py::function& function, const std::vector<at::Tensor>& tensors,
-                                    const std::vector<int64_t>& integers) {
+std::vector<at::Tensor> call_python(const py::function& function, const std::vector<at::Tensor>& tensors, const std::vector<int64_t>& integers) {
   const py::gil_scoped_acquire gil;
   py::list given;
   for (const at::Tensor& tensor : tensors) given.append(tensor.defined() ? py::cast(tensor) : py::none());
   std::vector<at::Tensor> results;
-  for (const py::handle result : py::list(function(given, integers)))
-    results.push_back(result.is_none() ? at::Tensor() : result.cast<at::Tensor>());
+  for (const py::handle result : py::list(function(given, integers))) results.push_back(result.is_none() ? at::Tensor() : result.cast<at::Tensor>());
   return results;
 }
 
@@ -192,9 +183,8 @@ FunctionRef CallGraphBuilder::function(py::function function) {
     const py::gil_scoped_acquire gil;
     delete object;
   });
-  auto registered = torch_bridge::register_function([held](std::vector<at::Tensor> tensors, std::vector<int64_t> integers) {
-    return call_python(*held, tensors, integers);
-  });
+  auto registered =
+      torch_bridge::register_function([held](std::vector<at::Tensor> tensors, std::vector<int64_t> integers) { return call_python(*held, tensors, integers); });
   graph_.objects.push_back(std::move(registered.owner));
   return {registered.number};
 }
@@ -207,13 +197,9 @@ void CallGraphBuilder::join_collectives(int64_t limit, bool sizes_may_vary) {
   graph_ = model::join_collectives(std::move(graph_), torch_bridge::DispatcherSchemas(), limit, sizes_may_vary);
 }
 
-void CallGraphBuilder::restride_input(uint32_t position, const py::sequence& strides) {
-  graph_.input_strides[position] = expressions(strides);
-}
+void CallGraphBuilder::restride_input(uint32_t position, const py::sequence& strides) { graph_.input_strides[position] = expressions(strides); }
 
-std::string CallGraphBuilder::graph_text() const {
-  return graph::print(frontend::import_graph(graph_, torch_bridge::DispatcherSchemas(), {}));
-}
+std::string CallGraphBuilder::graph_text() const { return graph::print(frontend::import_graph(graph_, torch_bridge::DispatcherSchemas(), {})); }
 
 void bind_call_graph_builder(py::module_& module) {
   py::class_<ValueRef>(module, "ValueRef", "A value of the graph being built.").def_readonly("number", &ValueRef::value);
@@ -224,13 +210,12 @@ void bind_call_graph_builder(py::module_& module) {
   py::class_<CallGraphBuilder>(module, "CallGraphBuilder", "Receives a graph one call at a time; see fx_reader.py.")
       .def(py::init<std::string>(), py::arg("name"))
       .def("symbol", &CallGraphBuilder::symbol, py::arg("name"), py::arg("low"), py::arg("high"), py::arg("divisor"))
-      .def("tensor_input", &CallGraphBuilder::tensor_input, py::arg("name"), py::arg("dtype"), py::arg("device_type"),
-           py::arg("device_index"), py::arg("sizes"), py::arg("strides"), py::arg("storage_offset"), py::arg("storage"),
-           py::arg("source"), py::arg("conjugate"), py::arg("negative"))
+      .def("tensor_input", &CallGraphBuilder::tensor_input, py::arg("name"), py::arg("dtype"), py::arg("device_type"), py::arg("device_index"),
+           py::arg("sizes"), py::arg("strides"), py::arg("storage_offset"), py::arg("storage"), py::arg("source"), py::arg("conjugate"), py::arg("negative"))
       .def("symint_input", &CallGraphBuilder::symint_input, py::arg("name"), py::arg("srepr"), py::arg("source"))
       .def("opaque_input", &CallGraphBuilder::opaque_input, py::arg("name"), py::arg("source"))
-      .def("call", &CallGraphBuilder::call, py::arg("callee"), py::arg("overload"), py::arg("args"), py::arg("kwargs"),
-           py::arg("results"), py::arg("result_is_list"), py::arg("origin"))
+      .def("call", &CallGraphBuilder::call, py::arg("callee"), py::arg("overload"), py::arg("args"), py::arg("kwargs"), py::arg("results"),
+           py::arg("result_is_list"), py::arg("origin"))
       .def("function", &CallGraphBuilder::function, py::arg("function"))
       .def("order_last_call", &CallGraphBuilder::order_last_call)
       .def("join_collectives", &CallGraphBuilder::join_collectives, py::arg("limit"), py::arg("sizes_may_vary"))
@@ -238,8 +223,9 @@ void bind_call_graph_builder(py::module_& module) {
       .def("graph_text", &CallGraphBuilder::graph_text)
       .def("has_functions", &CallGraphBuilder::has_functions)
       .def("calls_text", [](const CallGraphBuilder& builder) { return model::print(builder.graph()); })
-      .def_static("from_text", [](const std::string& calls) { return CallGraphBuilder(model::parse(calls)); }, py::arg("calls"),
-                  "What calls_text printed. It must come from someone the caller trusts.")
+      .def_static(
+          "from_text", [](const std::string& calls) { return CallGraphBuilder(model::parse(calls)); }, py::arg("calls"),
+          "What calls_text printed. It must come from someone the caller trusts.")
       .def("restride_input", &CallGraphBuilder::restride_input, py::arg("position"), py::arg("strides"))
       .def("donate_inputs", &CallGraphBuilder::donate_inputs, py::arg("positions"))
       .def("freeze_inputs", &CallGraphBuilder::freeze_inputs, py::arg("positions"))

@@ -39,16 +39,15 @@ class CallGraphBuilder {
   explicit CallGraphBuilder(model::CallGraph graph) : graph_(std::move(graph)) {}
 
   void symbol(const std::string& name, int64_t low, int64_t high, int64_t divisor);
-  ValueRef tensor_input(const std::string& name, int dtype, const std::string& device_type, int device_index,
-                        const py::sequence& sizes, const py::sequence& strides, const py::object& storage_offset,
-                        uint32_t storage, const std::string& source, bool conjugate = false, bool negative = false);
+  ValueRef tensor_input(const std::string& name, int dtype, const std::string& device_type, int device_index, const py::sequence& sizes,
+                        const py::sequence& strides, const py::object& storage_offset, uint32_t storage, const std::string& source, bool conjugate = false,
+                        bool negative = false);
   ValueRef symint_input(const std::string& name, const std::string& srepr, const std::string& source);
   ValueRef opaque_input(const std::string& name, const std::string& source);
   // results: for each flattened result None or (name, dtype, device_type, device_index, sizes, strides, storage_offset,
   // storage[, conjugate, negative]) for a tensor, or SymText for an int. Returns a ValueRef each.
-  std::vector<ValueRef> call(const std::string& callee, const std::string& overload, const py::sequence& args,
-                             const py::dict& kwargs, const py::sequence& results, bool result_is_list,
-                             const py::tuple& origin);
+  std::vector<ValueRef> call(const std::string& callee, const std::string& overload, const py::sequence& args, const py::dict& kwargs,
+                             const py::sequence& results, bool result_is_list, const py::tuple& origin);
   // function(tensors or None, integers) -> list of tensors or None, sharing no memory with its arguments. Lives as long as
   // the graph that is built.
   FunctionRef function(py::function function);

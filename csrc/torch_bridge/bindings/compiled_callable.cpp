@@ -18,12 +18,12 @@ namespace {
 
 struct CompiledCallable {
   PyObject_HEAD vectorcallfunc vectorcall;
-  std::shared_ptr<torch_bridge::CompiledGraph> graph;    // null while pending
-  std::shared_ptr<torch_bridge::PendingGraph> pending;   // null once it has ended and a call has found that
-  bool waits;                                            // calls wait for it
-  PyObject* ended;                                       // called by the first call after it has ended, with this object; it calls finish()
-  PyObject* wide_integers;  // takes the calls with integers that 64 bits do not hold; null: there are no integers
-  PyObject* attributes;     // what AOTAutograd and its cache read; Dynamo copies them to what it wraps this in
+  std::shared_ptr<torch_bridge::CompiledGraph> graph;   // null while pending
+  std::shared_ptr<torch_bridge::PendingGraph> pending;  // null once it has ended and a call has found that
+  bool waits;                                           // calls wait for it
+  PyObject* ended;                                      // called by the first call after it has ended, with this object; it calls finish()
+  PyObject* wide_integers;                              // takes the calls with integers that 64 bits do not hold; null: there are no integers
+  PyObject* attributes;                                 // what AOTAutograd and its cache read; Dynamo copies them to what it wraps this in
 };
 
 c10::IValue input_of(PyObject* object) {
@@ -57,8 +57,7 @@ void note_written_inputs(const std::string& names) {
   PyErr_NormalizeException(&type, &value, &trace);
   const std::string note = "cxxinductor: these inputs may already have been written: " + names;
   // Python 3.10 has no notes.
-  if (value != nullptr && PyObject_HasAttrString(value, "add_note"))
-    Py_XDECREF(PyObject_CallMethod(value, "add_note", "s", note.c_str()));
+  if (value != nullptr && PyObject_HasAttrString(value, "add_note")) Py_XDECREF(PyObject_CallMethod(value, "add_note", "s", note.c_str()));
   PyErr_Restore(type, value, trace);
 }
 
@@ -97,8 +96,7 @@ torch_bridge::CompiledGraph& graph_of(PyObject* self) {
   return *callable->graph;
 }
 
-PyObject* run(CompiledCallable* callable, PyObject* const* args, size_t nargsf, PyObject* keyword_names,
-              std::string* written) {
+PyObject* run(CompiledCallable* callable, PyObject* const* args, size_t nargsf, PyObject* keyword_names, std::string* written) {
   HANDLE_TH_ERRORS
   if (PyVectorcall_NARGS(nargsf) != 1 || keyword_names != nullptr || !PyList_Check(args[0])) {
     PyErr_SetString(PyExc_TypeError, "a compiled graph takes one list of inputs");
@@ -127,8 +125,7 @@ PyObject* run(CompiledCallable* callable, PyObject* const* args, size_t nargsf, 
     }
     PyObject* result = PyList_New(static_cast<Py_ssize_t>(outputs.size()));
     if (result == nullptr) return nullptr;
-    for (size_t i = 0; i < outputs.size(); ++i)
-      PyList_SET_ITEM(result, static_cast<Py_ssize_t>(i), output_of(outputs[i]));
+    for (size_t i = 0; i < outputs.size(); ++i) PyList_SET_ITEM(result, static_cast<Py_ssize_t>(i), output_of(outputs[i]));
     return result;
   } catch (const runtime::DeviceIndexOutOfRange& error) {
     set_python_error("DeviceIndexOutOfRange", error.what());
@@ -197,9 +194,8 @@ py::list kernel_rows(const std::vector<driver::KernelSummary>& kernels) {
     for (const Origin& origin : kernel.calls) calls.append(py::make_tuple(origin.call, origin.file, origin.line, origin.module));
     rows.append(py::dict(py::arg("name") = kernel.name, py::arg("device") = to_string(kernel.device), py::arg("launches") = kernel.launches,
                          py::arg("bytes_read") = kernel.bytes_read, py::arg("bytes_written") = kernel.bytes_written,
-                         py::arg("accuracy") = std::string(to_string(kernel.numerics.accuracy)),
-                         py::arg("accuracy_details") = kernel.numerics.details, py::arg("calls") = calls,
-                         py::arg("sizes") = kernel.sizes, py::arg("specializations") = kernel.specializations));
+                         py::arg("accuracy") = std::string(to_string(kernel.numerics.accuracy)), py::arg("accuracy_details") = kernel.numerics.details,
+                         py::arg("calls") = calls, py::arg("sizes") = kernel.sizes, py::arg("specializations") = kernel.specializations));
   }
   return rows;
 }
@@ -208,8 +204,8 @@ py::object memory_of(const std::vector<driver::MemorySummary>& memory) {
   if (memory.empty()) return py::none();
   py::dict by_device;
   for (const driver::MemorySummary& device : memory)
-    by_device[to_string(device.device).c_str()] = py::dict(
-        py::arg("peak") = device.peak, py::arg("lower_bound") = device.lower_bound, py::arg("eager_peak") = device.eager_peak);
+    by_device[to_string(device.device).c_str()] =
+        py::dict(py::arg("peak") = device.peak, py::arg("lower_bound") = device.lower_bound, py::arg("eager_peak") = device.eager_peak);
   py::dict main(by_device[to_string(memory.front().device).c_str()].attr("copy")());
   main["devices"] = by_device;
   return main;
@@ -226,13 +222,11 @@ PyObject* report(PyObject* self, PyObject*) {
   for (const driver::StageTime& time : found.times) times.append(py::make_tuple(time.stage, time.seconds));
   for (const plan::MissedFusion& missed : summary.missed_fusions)
     missed_fusions.append(py::make_tuple(missed.producer, missed.consumer, missed.reason, missed.bytes));
-  for (const driver::Report::KernelSource& source : found.kernel_sources)
-    sources.append(py::make_tuple(source.name, source.text));
+  for (const driver::Report::KernelSource& source : found.kernel_sources) sources.append(py::make_tuple(source.name, source.text));
   out["times"] = times;
   py::dict pass_times, texts;
   for (const passes::PassInfo& pass : passes::pass_table())
-    if (const auto time = found.pass_times.find(std::string(pass.name)); time != found.pass_times.end())
-      pass_times[time->first.c_str()] = time->second;
+    if (const auto time = found.pass_times.find(std::string(pass.name)); time != found.pass_times.end()) pass_times[time->first.c_str()] = time->second;
   for (const auto& [name, seconds] : found.pass_times)
     if (!pass_times.contains(name)) pass_times[name.c_str()] = seconds;  // of users
   for (const driver::Stage& stage : driver::stage_table())
@@ -251,8 +245,8 @@ PyObject* report(PyObject* self, PyObject*) {
   out["kernels"] = kernel_rows(summary.kernels);
   out["const_graph"] = py::none();
   if (const auto once = graph.const_summary())
-    out["const_graph"] = py::dict(py::arg("kernels") = kernel_rows(once->kernels), py::arg("externs") = once->externs,
-                                  py::arg("tensors") = once->tensors, py::arg("bytes") = once->bytes);
+    out["const_graph"] = py::dict(py::arg("kernels") = kernel_rows(once->kernels), py::arg("externs") = once->externs, py::arg("tensors") = once->tensors,
+                                  py::arg("bytes") = once->bytes);
   return out.release().ptr();
   END_HANDLE_TH_ERRORS
 }
@@ -310,25 +304,20 @@ PyObject* fallback_reason(PyObject* self, void*) {
 }
 
 PyMethodDef methods[] = {
-    {"finish", finish_pending, METH_NOARGS,
-     "Waits for a compile in the background, whose result takes over; whether this call was the one that did it."},
-    {"set_wide_integers", set_wide_integers, METH_O,
-     "A callable like this one, for calls with integers that 64 bits do not hold."},
+    {"finish", finish_pending, METH_NOARGS, "Waits for a compile in the background, whose result takes over; whether this call was the one that did it."},
+    {"set_wide_integers", set_wide_integers, METH_O, "A callable like this one, for calls with integers that 64 bits do not hold."},
     {"take_check_notes", take_check_notes, METH_NOARGS, "Lines about what option check did not check, each once."},
-    {"output_strides", output_strides, METH_NOARGS,
-     "Strides of each output: tuples of ints, None where unknown; [] for a graph that runs through ATen."},
+    {"output_strides", output_strides, METH_NOARGS, "Strides of each output: tuples of ints, None where unknown; [] for a graph that runs through ATen."},
     {"report", report, METH_NOARGS, "What the compile did, as a dict; see reports.py."},
     {"describe", describe, METH_VARARGS, "The same as text: (title, seconds that reading the graph took)."},
     {"describe_times", describe_times, METH_O, "The stages of the compile as text, after so many seconds of reading the graph."},
     {nullptr, nullptr, 0, nullptr}};
-PyGetSetDef properties[] = {
-    {"fallback_reason", fallback_reason, nullptr, "Why the graph runs through ATen, or ''.", nullptr},
-    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
-    {nullptr, nullptr, nullptr, nullptr, nullptr}};
-PyMemberDef members[] = {
-    {"__vectorcalloffset__", T_PYSSIZET, offsetof(CompiledCallable, vectorcall), READONLY, nullptr},
-    {"__dictoffset__", T_PYSSIZET, offsetof(CompiledCallable, attributes), READONLY, nullptr},
-    {nullptr, 0, 0, 0, nullptr}};
+PyGetSetDef properties[] = {{"fallback_reason", fallback_reason, nullptr, "Why the graph runs through ATen, or ''.", nullptr},
+                            {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+                            {nullptr, nullptr, nullptr, nullptr, nullptr}};
+PyMemberDef members[] = {{"__vectorcalloffset__", T_PYSSIZET, offsetof(CompiledCallable, vectorcall), READONLY, nullptr},
+                         {"__dictoffset__", T_PYSSIZET, offsetof(CompiledCallable, attributes), READONLY, nullptr},
+                         {nullptr, 0, 0, 0, nullptr}};
 PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(deallocate)},
                        {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
                        {Py_tp_methods, methods},

@@ -27,8 +27,8 @@ void register_op(const std::string& overload, const std::vector<std::string>& ar
   add_scalar_op({overload, arguments, operand_types(types), transcendental, cuda, cpu, cuda_source, cpu_source, standard_result, definition});
 }
 
-void register_reduction(const std::string& overload, const std::string& state, const std::string& results, const std::string& start,
-                        const std::string& lift, const std::string& merge, const std::string& finish, bool order_matters, bool standard_result) {
+void register_reduction(const std::string& overload, const std::string& state, const std::string& results, const std::string& start, const std::string& lift,
+                        const std::string& merge, const std::string& finish, bool order_matters, bool standard_result) {
   add_reduction({overload, state, results, start, lift, merge, finish, order_matters, standard_result});
 }
 
@@ -43,9 +43,7 @@ void register_text_pass(const std::string& name, const std::string& stage, const
                                }});
 }
 
-std::shared_ptr<RemoteRequests> open_text_passes(int64_t patience) {
-  return std::make_shared<RemoteRequests>(std::chrono::milliseconds(patience));
-}
+std::shared_ptr<RemoteRequests> open_text_passes(int64_t patience) { return std::make_shared<RemoteRequests>(std::chrono::milliseconds(patience)); }
 
 }  // namespace
 

@@ -31,8 +31,7 @@ py::object to_python(const Arg& arg) {
   if (const auto* text = arg.as<std::string>()) return py::str(*text);
   if (const auto* dtype = arg.as<DType>()) return py::cast(torch_bridge::to_torch(*dtype));
   if (const auto* device = arg.as<Device>()) return py::cast(torch_bridge::to_torch(*device));
-  if (const auto* format = arg.as<MemoryFormatArg>())
-    return py::cast(static_cast<at::MemoryFormat>(format->torch_memory_format));
+  if (const auto* format = arg.as<MemoryFormatArg>()) return py::cast(static_cast<at::MemoryFormat>(format->torch_memory_format));
   if (const auto* list = arg.as<ArgList>()) {
     py::list items;
     for (const Arg& item : *list) items.append(to_python(item));
@@ -73,11 +72,9 @@ void bind_fragments(py::module_& module) {
       "wants_dense_mask",
       [](const at::Device& device, at::ScalarType query, bool has_dense_rows, bool requires_gradient) {
         if (!at::isFloatingType(query)) return false;
-        return model::wants_dense_copy(
-            {device.is_cuda(), torch_bridge::from_torch(query), has_dense_rows, requires_gradient});
+        return model::wants_dense_copy({device.is_cuda(), torch_bridge::from_torch(query), has_dense_rows, requires_gradient});
       },
-      py::arg("device"), py::arg("query_dtype"), py::arg("has_dense_rows"), py::arg("requires_gradient"),
-      "csrc/model/attention_mask.h");
+      py::arg("device"), py::arg("query_dtype"), py::arg("has_dense_rows"), py::arg("requires_gradient"), "csrc/model/attention_mask.h");
   module.def("ops_with_fragments", &model::ops_with_fragments, py::arg("table"));
 }
 

@@ -53,8 +53,7 @@ py::dict plan_arguments(const std::string& text, const SymbolValues& symbols) {
     if (input.kind != plan::Input::Kind::Tensor) continue;
     const plan::Buffer& buffer = plan.buffers[input.buffer];
     tensors.append(py::dict(py::arg("name") = buffer.name, py::arg("dtype") = std::string(to_string(buffer.dtype)),
-                            py::arg("device") = to_string(buffer.device),
-                            py::arg("sizes") = evaluated(buffer.sizes, symbols),
+                            py::arg("device") = to_string(buffer.device), py::arg("sizes") = evaluated(buffer.sizes, symbols),
                             py::arg("strides") = evaluated(buffer.strides, symbols)));
   }
   int64_t read = 0, written = 0;

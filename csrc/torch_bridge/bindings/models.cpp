@@ -48,8 +48,8 @@ py::list run(const Model& model, const py::sequence& values) {
   return results;
 }
 
-void package_bytes(const py::bytes& model, const std::string& path, const std::vector<std::string>& archs, bool weights_beside,
-                   const std::string& signing_key, const Options& options) {
+void package_bytes(const py::bytes& model, const std::string& path, const std::vector<std::string>& archs, bool weights_beside, const std::string& signing_key,
+                   const Options& options) {
   const std::string_view bytes = model;
   const WithoutGil scope;
   cxxinductor::package(bytes.data(), bytes.size(), path, {archs, weights_beside, signing_key}, options);
@@ -74,8 +74,8 @@ void bind_models(py::module_& module) {
         return cxxinductor::load(path, options);
       },
       py::arg("path"), py::arg("options"));
-  module.def("package", package_bytes, py::arg("model"), py::arg("path"), py::arg("archs"), py::arg("weights_beside"),
-             py::arg("signing_key"), py::arg("options"));
+  module.def("package", package_bytes, py::arg("model"), py::arg("path"), py::arg("archs"), py::arg("weights_beside"), py::arg("signing_key"),
+             py::arg("options"));
 }
 
 }  // namespace cxxinductor::bindings

@@ -6,16 +6,16 @@
 
 #include <optional>
 
-#include "support/error.h"
-#include "support/options.h"
 #include "driver/dump.h"
 #include "frontend/import.h"
-#include "model/passes/split_gradients.h"
 #include "model/infer/infer.h"
+#include "model/passes/split_gradients.h"
 #include "model/text.h"
 #include "passes/pass_manager.h"
 #include "readers/pt2/read_pt2.h"
 #include "runtime/compile_pool.h"
+#include "support/error.h"
+#include "support/options.h"
 #include "torch_bridge/bindings/bisection.h"
 #include "torch_bridge/bindings/cache.h"
 #include "torch_bridge/bindings/call_graph_builder.h"
@@ -27,8 +27,8 @@
 #include "torch_bridge/bindings/signal_check.h"
 #include "torch_bridge/bindings/without_gil.h"
 #include "torch_bridge/compiled_graph.h"
-#include "torch_bridge/dispatcher_schemas.h"
 #include "torch_bridge/device/context_settings.h"
+#include "torch_bridge/dispatcher_schemas.h"
 #include "torch_bridge/memory_snapshot.h"
 #include "torch_bridge/process_check.h"
 #include "torch_bridge/providers.h"
@@ -76,9 +76,8 @@ py::list option_rows() {
     for (std::string_view word : option_values(option.name)) values.append(word);
     if (option.name == "skip_passes")
       for (const passes::PassInfo& pass : passes::pass_table()) values.append(pass.name);
-    rows.append(py::dict(py::arg("name") = option.name, py::arg("type") = python_type(option),
-                         py::arg("default") = get_option(Options(), option.name), py::arg("values") = values,
-                         py::arg("environment") = environment_variable(option.name),
+    rows.append(py::dict(py::arg("name") = option.name, py::arg("type") = python_type(option), py::arg("default") = get_option(Options(), option.name),
+                         py::arg("values") = values, py::arg("environment") = environment_variable(option.name),
                          py::arg("decides_what_is_compiled") = decides_what_is_compiled(option), py::arg("doc") = option.doc));
   }
   return rows;
@@ -97,11 +96,10 @@ Options checked_options_from_environment(const std::vector<std::pair<std::string
 
 py::dict counter_dict() {
   const torch_bridge::Counters c = torch_bridge::read_counters();
-  return py::dict(py::arg("graphs") = c.graphs, py::arg("kernels") = c.kernels, py::arg("extern") = c.externs,
-                  py::arg("aten_fallback") = c.aten_fallbacks, py::arg("eager_fallback") = c.eager_fallbacks,
-                  py::arg("checked_launches") = c.checked_launches, py::arg("background_compiles") = c.background_compiles,
-                  py::arg("background_calls") = c.background_calls, py::arg("copied_results") = c.copied_results,
-                  py::arg("cache_hits") = c.cache_hits, py::arg("cache_writes") = c.cache_writes,
+  return py::dict(py::arg("graphs") = c.graphs, py::arg("kernels") = c.kernels, py::arg("extern") = c.externs, py::arg("aten_fallback") = c.aten_fallbacks,
+                  py::arg("eager_fallback") = c.eager_fallbacks, py::arg("checked_launches") = c.checked_launches,
+                  py::arg("background_compiles") = c.background_compiles, py::arg("background_calls") = c.background_calls,
+                  py::arg("copied_results") = c.copied_results, py::arg("cache_hits") = c.cache_hits, py::arg("cache_writes") = c.cache_writes,
                   py::arg("graph_recordings") = c.graph_recordings, py::arg("graph_replays") = c.graph_replays,
                   py::arg("graph_patched_nodes") = c.graph_patched_nodes, py::arg("graph_refusals") = c.graph_refusals);
 }
@@ -137,8 +135,8 @@ py::list memory_snapshot() {
   py::list rows;
   for (const torch_bridge::HeldMemory& held : all)
     rows.append(py::dict(py::arg("kind") = std::string(to_string(held.kind)), py::arg("name") = held.name, py::arg("graph") = held.graph,
-                         py::arg("origin") = held.origin, py::arg("device") = to_string(held.device),
-                         py::arg("address") = held.address, py::arg("bytes") = held.bytes));
+                         py::arg("origin") = held.origin, py::arg("device") = to_string(held.device), py::arg("address") = held.address,
+                         py::arg("bytes") = held.bytes));
   return rows;
 }
 
@@ -147,8 +145,7 @@ py::dict replayed(const CallGraphBuilder& written) {
   const torch_bridge::Replayed replayed = torch_bridge::replay(written.graph());
   py::list guards;
   for (const model::SizeGuard& guard : replayed.guards) guards.append(model::to_string(guard));
-  py::dict found(py::arg("calls") = model::print(replayed.calls), py::arg("guards") = guards,
-                 py::arg("kept") = replayed.kept, py::arg("builder") = py::none());
+  py::dict found(py::arg("calls") = model::print(replayed.calls), py::arg("guards") = guards, py::arg("kept") = replayed.kept, py::arg("builder") = py::none());
   if (replayed.guards.empty()) found["builder"] = CallGraphBuilder(torch_bridge::functional_calls(replayed));
   return found;
 }
@@ -201,8 +198,8 @@ py::object infer_call(const std::string& text, const std::map<std::string, int64
       found.append(py::none());
       continue;
     }
-    found.append(py::make_tuple(std::string(to_string(result.dtype)), numbers(result.sizes), numbers(result.strides),
-                                sizes.value(result.storage_offset), result.storage, to_string(result.device)));
+    found.append(py::make_tuple(std::string(to_string(result.dtype)), numbers(result.sizes), numbers(result.strides), sizes.value(result.storage_offset),
+                                result.storage, to_string(result.device)));
   }
   return found;
 }
@@ -235,9 +232,7 @@ void bind_call_forms(py::module_& module) {
   module.def("inferred_ops", &model::inferred_ops);
   module.def(
       "has_infer_rule",
-      [](std::string_view callee, std::string_view overload) {
-        return model::OpRule::find(callee, overload, torch_bridge::DispatcherSchemas()).has_value();
-      },
+      [](std::string_view callee, std::string_view overload) { return model::OpRule::find(callee, overload, torch_bridge::DispatcherSchemas()).has_value(); },
       py::arg("callee"), py::arg("overload"));
 }
 
@@ -276,15 +271,14 @@ void bind_device(py::module_& module) {
       const WithoutGil scope;
       c = cxxinductor::device_counters();
     }
-    return py::dict(py::arg("calls") = c.calls, py::arg("runs") = c.runs, py::arg("uncompiled_runs") = c.uncompiled_runs,
-                    py::arg("compiled") = c.compiled, py::arg("through_aten") = c.through_aten,
-                    py::arg("early_starts") = c.early_starts, py::arg("early_drops") = c.early_drops);
+    return py::dict(py::arg("calls") = c.calls, py::arg("runs") = c.runs, py::arg("uncompiled_runs") = c.uncompiled_runs, py::arg("compiled") = c.compiled,
+                    py::arg("through_aten") = c.through_aten, py::arg("early_starts") = c.early_starts, py::arg("early_drops") = c.early_drops);
   });
 }
 
 void bind_torchscript(py::module_& module) {
-  module.def("optimize_torchscript", &cxxinductor::optimize, py::arg("module"), py::arg("options"),
-             py::call_guard<py::gil_scoped_release>(), "A frozen copy of a TorchScript module with compiled parts; cxxinductor.torchscript.optimize.");
+  module.def("optimize_torchscript", &cxxinductor::optimize, py::arg("module"), py::arg("options"), py::call_guard<py::gil_scoped_release>(),
+             "A frozen copy of a TorchScript module with compiled parts; cxxinductor.torchscript.optimize.");
   module.def(
       "package_torchscript",
       [](const torch::jit::Module& optimized, const std::string& path, const std::vector<std::string>& archs, const std::string& signing_key) {
@@ -293,8 +287,8 @@ void bind_torchscript(py::module_& module) {
       py::arg("optimized"), py::arg("path"), py::arg("archs"), py::arg("signing_key"), py::call_guard<py::gil_scoped_release>(),
       "Saves an optimized TorchScript module with its compiled forms; cxxinductor.package.");
   module.def(
-      "describe_torchscript", [](const torch::jit::Module& optimized) { return cxxinductor::explain(optimized); },
-      py::arg("optimized"), "What became of the compiled parts, for people.");
+      "describe_torchscript", [](const torch::jit::Module& optimized) { return cxxinductor::explain(optimized); }, py::arg("optimized"),
+      "What became of the compiled parts, for people.");
 }
 
 }  // namespace
@@ -329,8 +323,7 @@ PYBIND11_MODULE(_C, module) {
   module.def("arrives_whole", &frontend::arrives_whole, py::arg("callee"));
   module.def("compile", compile, py::arg("builder"), py::arg("options"), py::arg("constants") = std::vector<at::Tensor>(),
              "A boxed callable. constants: tensors that the graph held itself, passed after the caller's inputs.");
-  module.def("compile_in_background", compile_in_background, py::arg("builder"), py::arg("options"), py::arg("constants"), py::arg("waits"),
-             py::arg("ended"),
+  module.def("compile_in_background", compile_in_background, py::arg("builder"), py::arg("options"), py::arg("constants"), py::arg("waits"), py::arg("ended"),
              "The same at once, while a thread compiles. Until then calls run through ATen, or wait (waits). The first call after that, or "
              "that waits, calls ended with the callable, whose finish() it calls.");
   module.def(

@@ -21,13 +21,12 @@ at::Tensor on_backing(const at::Tensor& tensor, c10::Device backing) {
   return shown.set_requires_grad(tensor.requires_grad());
 }
 
-int64_t choose(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
-               const std::optional<at::Tensor>& mask, double dropout, bool is_causal, std::optional<double> scale,
-               bool enable_gqa) {
+int64_t choose(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, const std::optional<at::Tensor>& mask, double dropout, bool is_causal,
+               std::optional<double> scale, bool enable_gqa) {
   const c10::Device backing = lazy_device().backing(query.device().index());
   const std::optional<at::Tensor> shown_mask = mask ? std::optional(on_backing(*mask, backing)) : std::nullopt;
-  return at::_fused_sdp_choice(on_backing(query, backing), on_backing(key, backing), on_backing(value, backing),
-                               shown_mask, dropout, is_causal, scale, enable_gqa);
+  return at::_fused_sdp_choice(on_backing(query, backing), on_backing(key, backing), on_backing(value, backing), shown_mask, dropout, is_causal, scale,
+                               enable_gqa);
 }
 
 // Heads of a multiple of 8 elements, with zeros.
@@ -44,9 +43,7 @@ bool flash_attention(torch::jit::Stack& stack) {
   constexpr size_t count = 8;
   const auto argument = [&](size_t i) -> const c10::IValue& { return torch::jit::peek(stack, i, count); };
   const at::Tensor query = argument(0).toTensor(), key = argument(1).toTensor(), value = argument(2).toTensor();
-  if (query.device().type() != c10::DeviceType::PrivateUse1 ||
-      !lazy_device().backing(query.device().index()).is_cuda() || query.dim() != 4)
-    return false;
+  if (query.device().type() != c10::DeviceType::PrivateUse1 || !lazy_device().backing(query.device().index()).is_cuda() || query.dim() != 4) return false;
   const auto mask = argument(3).to<std::optional<at::Tensor>>();
   const double dropout = argument(4).toDouble();
   const bool is_causal = argument(5).toBool(), enable_gqa = argument(7).toBool();
@@ -54,8 +51,8 @@ bool flash_attention(torch::jit::Stack& stack) {
   const int64_t choice = choose(query, key, value, mask, dropout, is_causal, scale, enable_gqa);
   if (choice != static_cast<int64_t>(at::SDPBackend::flash_attention)) return false;
   const double factor = sdp::calculate_scale(query, scale).guard_float(__FILE__, __LINE__);
-  const at::Tensor output = std::get<0>(at::_scaled_dot_product_flash_attention(
-      padded(query), padded(key), padded(value), dropout, is_causal, /*return_debug_mask=*/false, factor));
+  const at::Tensor output =
+      std::get<0>(at::_scaled_dot_product_flash_attention(padded(query), padded(key), padded(value), dropout, is_causal, /*return_debug_mask=*/false, factor));
   const at::Tensor result = output.slice(-1, 0, query.size(-1));
   torch::jit::drop(stack, count);
   stack.emplace_back(result);

@@ -54,13 +54,12 @@ at::Tensor view_of(const at::Tensor& memory, const Form& form, int64_t offset) {
 
 Form form_of(const at::Tensor& tensor) {
   const auto sizes = tensor.sizes(), strides = tensor.strides();
-  return {
-      tensor.scalar_type(), tensor.storage_offset(), {sizes.begin(), sizes.end()}, {strides.begin(), strides.end()}};
+  return {tensor.scalar_type(), tensor.storage_offset(), {sizes.begin(), sizes.end()}, {strides.begin(), strides.end()}};
 }
 
 bool shows(const at::Tensor& tensor, const Form& form) {
-  return tensor.scalar_type() == form.dtype && tensor.storage_offset() == form.offset &&
-         tensor.sizes() == c10::IntArrayRef(form.sizes) && tensor.strides() == c10::IntArrayRef(form.strides);
+  return tensor.scalar_type() == form.dtype && tensor.storage_offset() == form.offset && tensor.sizes() == c10::IntArrayRef(form.sizes) &&
+         tensor.strides() == c10::IntArrayRef(form.strides);
 }
 
 int64_t bytes_of(const Form& form) {
@@ -79,15 +78,14 @@ c10::Storage make_storage(BufferPtr buffer) {
 
 at::Tensor make_device_tensor(c10::Storage storage, const Form& form) {
   const auto keys = c10::DispatchKeySet(c10::DispatchKey::PrivateUse1).add(recording_key);
-  at::Tensor tensor =
-      at::detail::make_tensor<c10::TensorImpl>(std::move(storage), keys, c10::scalarTypeToTypeMeta(form.dtype));
+  at::Tensor tensor = at::detail::make_tensor<c10::TensorImpl>(std::move(storage), keys, c10::scalarTypeToTypeMeta(form.dtype));
   tensor.unsafeGetTensorImpl()->set_sizes_and_strides(form.sizes, form.strides, form.offset);
   return tensor;
 }
 
 at::Tensor make_device_view(const at::Tensor& of, const Form& form) {
-  at::Tensor tensor = at::detail::make_tensor<c10::TensorImpl>(c10::TensorImpl::VIEW, c10::Storage(of.storage()),
-                                                               of.key_set(), c10::scalarTypeToTypeMeta(form.dtype));
+  at::Tensor tensor =
+      at::detail::make_tensor<c10::TensorImpl>(c10::TensorImpl::VIEW, c10::Storage(of.storage()), of.key_set(), c10::scalarTypeToTypeMeta(form.dtype));
   tensor.unsafeGetTensorImpl()->set_sizes_and_strides(form.sizes, form.strides, form.offset);
   return tensor;
 }
@@ -107,8 +105,7 @@ Buffer* buffer_of(const at::Tensor& tensor) {
 at::Tensor backing_of(const Buffer& buffer, const at::Tensor& tensor) {
   if (shows(tensor, buffer.base)) return buffer.backing;
   const auto start = buffer.backing.storage_offset() * static_cast<int64_t>(buffer.backing.element_size());
-  return view_of(buffer.backing, form_of(tensor),
-                 start / static_cast<int64_t>(tensor.element_size()) + tensor.storage_offset());
+  return view_of(buffer.backing, form_of(tensor), start / static_cast<int64_t>(tensor.element_size()) + tensor.storage_offset());
 }
 
 void rebase(Buffer& buffer, c10::ScalarType dtype) {

@@ -26,8 +26,7 @@ Arg* item_of(Arg* list, size_t position) {
 // Walks along a code and the arguments that it names.
 class NumberWalk {
  public:
-  NumberWalk(const CallCode& code, const NumberVisitor& integer, const NumberVisitor& real)
-      : words_(code.words), on_integer_(integer), on_real_(real) {}
+  NumberWalk(const CallCode& code, const NumberVisitor& integer, const NumberVisitor& real) : words_(code.words), on_integer_(integer), on_real_(real) {}
 
   // False: no call is left.
   bool skip_to_call() {
@@ -48,8 +47,7 @@ class NumberWalk {
     call_ = call;
     const auto& info = *std::bit_cast<const OpInfo*>(next());
     const c10::FunctionSchema& schema = info.op.schema();
-    for (size_t i = 0; i < schema.arguments().size(); ++i)
-      walk_argument(&schema.arguments()[i], argument_of(call, schema, i));
+    for (size_t i = 0; i < schema.arguments().size(); ++i) walk_argument(&schema.arguments()[i], argument_of(call, schema, i));
   }
 
  private:
@@ -121,8 +119,7 @@ void NumberSlot::set(Arg number) const {
   }
 }
 
-void for_each_number(const CallCode& code, std::vector<model::Call>& calls, const NumberVisitor& integer,
-                     const NumberVisitor& real) {
+void for_each_number(const CallCode& code, std::vector<model::Call>& calls, const NumberVisitor& integer, const NumberVisitor& real) {
   NumberWalk walk(code, integer, real);
   for (model::Call& call : calls)
     if (walk.skip_to_call()) walk.walk(&call);
@@ -140,9 +137,7 @@ std::vector<size_t> integer_arguments(const CallCode& code) {
 RecordedCalls RecordedCalls::prefix(size_t count, std::vector<double> reals) const {
   const End end = count == 0 ? End{} : ends[count - 1];
   RecordedCalls first;
-  const auto copy = [](const auto& from, size_t length, auto& to) {
-    to.assign(from.begin(), from.begin() + static_cast<std::ptrdiff_t>(length));
-  };
+  const auto copy = [](const auto& from, size_t length, auto& to) { to.assign(from.begin(), from.begin() + static_cast<std::ptrdiff_t>(length)); };
   copy(code.words, end.words, first.code.words);
   copy(code.numbers, end.numbers, first.code.numbers);
   copy(ends, count, first.ends);
@@ -154,8 +149,7 @@ RecordedCalls RecordedCalls::prefix(size_t count, std::vector<double> reals) con
   first.graph.input_sources.resize(first.graph.inputs.size());
   first.code.reals = std::move(reals);
   for_each_number(
-      first.code, first.graph.calls, [](size_t, const NumberSlot&) {},
-      [&](size_t position, const NumberSlot& slot) { slot.set(first.code.reals[position]); });
+      first.code, first.graph.calls, [](size_t, const NumberSlot&) {}, [&](size_t position, const NumberSlot& slot) { slot.set(first.code.reals[position]); });
   return first;
 }
 

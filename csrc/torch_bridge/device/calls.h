@@ -17,16 +17,16 @@ namespace cxxinductor::torch_bridge {
 // Words of a code. Of an integer or a float among the arguments the word is all: the number is in a list of its own.
 enum CodeWord : int64_t {
   None,
-  Operand,     // value
-  Scalar,      // what follows: a tensor made of a number
+  Operand,  // value
+  Scalar,   // what follows: a tensor made of a number
   Integer,
-  Integers,    // how many
-  Enum,        // value
-  Bool,        // value
+  Integers,  // how many
+  Enum,      // value
+  Bool,      // value
   Real,
-  Complex,     // two values
-  Text,        // how many letters, and they
-  List,        // how many items, and they
+  Complex,  // two values
+  Text,     // how many letters, and they
+  List,     // how many items, and they
   DeviceWord,
   FixedReals,  // how many, and their bits: those of the call before, on which the metadata of its results depends
   Input,       // dtype, rank; on the backing device
@@ -88,7 +88,6 @@ class NumberSlot {
 
 // Visits the integers and floats among the arguments of the calls with their positions in code.numbers and code.reals.
 using NumberVisitor = std::function<void(size_t position, const NumberSlot& slot)>;
-void for_each_number(const CallCode& code, std::vector<model::Call>& calls, const NumberVisitor& integer,
-                     const NumberVisitor& real);
+void for_each_number(const CallCode& code, std::vector<model::Call>& calls, const NumberVisitor& integer, const NumberVisitor& real);
 
 }  // namespace cxxinductor::torch_bridge

@@ -27,9 +27,7 @@ constexpr Setting setting() {
 template <at::Float32Backend backend, at::Float32Op op>
 constexpr Setting precision() {
   return {[](at::Context& context) { return static_cast<int64_t>(context.float32Precision(backend, op)); },
-          [](at::Context& context, int64_t value) {
-            context.setFloat32Precision(backend, op, static_cast<at::Float32Precision>(value));
-          }};
+          [](at::Context& context, int64_t value) { context.setFloat32Precision(backend, op, static_cast<at::Float32Precision>(value)); }};
 }
 
 template <auto getter, auto setter>
@@ -93,14 +91,10 @@ constexpr std::array settings{
     precision<MKLDNN, RNN>(),
     precision<MKLDNN, MATMUL>(),
     Setting{attention_order, set_attention_order},
-    Setting{[](Context& context) -> int64_t {
-              return (context.deterministicAlgorithms() ? 1 : 0) + (context.deterministicAlgorithmsWarnOnly() ? 2 : 0);
-            },
+    Setting{[](Context& context) -> int64_t { return (context.deterministicAlgorithms() ? 1 : 0) + (context.deterministicAlgorithmsWarnOnly() ? 2 : 0); },
             [](Context& context, int64_t value) { context.setDeterministicAlgorithms((value & 1) != 0, (value & 2) != 0); }},
     Setting{[](Context&) { return static_cast<int64_t>(c10::get_default_dtype_as_scalartype()); },
-            [](Context&, int64_t value) {
-              c10::set_default_dtype(c10::scalarTypeToTypeMeta(static_cast<c10::ScalarType>(value)));
-            }},
+            [](Context&, int64_t value) { c10::set_default_dtype(c10::scalarTypeToTypeMeta(static_cast<c10::ScalarType>(value))); }},
 };
 
 }  // namespace

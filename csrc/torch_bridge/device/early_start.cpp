@@ -27,8 +27,7 @@ at::Tensor without_memory(const Form& form) {
 // The number of calls by whose end there are more than `position` of what `count` counts.
 template <class Count>
 size_t calls_until(const RecordedCalls& calls, size_t position, const Count& count) {
-  const auto end = std::partition_point(calls.ends.begin(), calls.ends.end(),
-                                        [&](const RecordedCalls::End& e) { return count(e) <= position; });
+  const auto end = std::partition_point(calls.ends.begin(), calls.ends.end(), [&](const RecordedCalls::End& e) { return count(e) <= position; });
   return static_cast<size_t>(end - calls.ends.begin()) + 1;
 }
 

@@ -29,8 +29,8 @@ struct EarlyForm {
 
   const std::shared_ptr<const Specializations::Form> form;
   // By input of the form.
-  std::vector<size_t> arguments;    // tensors of the recording, then its integers, then its floats
-  std::vector<size_t> known_after;  // calls
+  std::vector<size_t> arguments;     // tensors of the recording, then its integers, then its floats
+  std::vector<size_t> known_after;   // calls
   std::vector<c10::IValue> unknown;  // what stands for it until then
   std::vector<EarlyPoint> points;
   size_t tensors = 0, integers = 0;  // arguments of these kinds

@@ -20,9 +20,8 @@ bool draws_numbers(const std::string& callee, const std::string& overload) {
 
 size_t first_random_call(const RecordedCalls& calls) {
   const auto& all = calls.graph.calls;
-  return static_cast<size_t>(
-      std::find_if(all.begin(), all.end(), [](const model::Call& call) { return draws_numbers(call.callee, call.overload); }) -
-      all.begin());
+  return static_cast<size_t>(std::find_if(all.begin(), all.end(), [](const model::Call& call) { return draws_numbers(call.callee, call.overload); }) -
+                             all.begin());
 }
 
 // By call: the most bytes that eager has held by its end, on all devices.
@@ -157,9 +156,8 @@ class EarlySteps {
   }
 
   bool computes(size_t steps) const {
-    return std::any_of(plan_.steps.begin(), plan_.steps.begin() + static_cast<std::ptrdiff_t>(steps), [](const plan::Step& step) {
-      return !plan::launches_of(step).empty() || std::holds_alternative<plan::CallExtern>(step);
-    });
+    return std::any_of(plan_.steps.begin(), plan_.steps.begin() + static_cast<std::ptrdiff_t>(steps),
+                       [](const plan::Step& step) { return !plan::launches_of(step).empty() || std::holds_alternative<plan::CallExtern>(step); });
   }
 
   const plan::Plan& plan_;

@@ -27,16 +27,13 @@ class SolvingSizes final : public model::SizeQuestions {
     if (sizes_.hint(a) == sizes_.hint(b) && solve(a, b)) return true;
     return sizes_.are_equal(a, b);
   }
-  bool is_less(sym::Expr a, sym::Expr b) override {
-    return sizes_.is_less(substitute(a, solved_), substitute(b, solved_));
-  }
+  bool is_less(sym::Expr a, sym::Expr b) override { return sizes_.is_less(substitute(a, solved_), substitute(b, solved_)); }
   int64_t hint(sym::Expr e) { return sizes_.hint(e); }
 
   const sym::Substitution& solved() const { return solved_; }
   std::vector<model::SizeGuard> guards() const {
     std::vector<model::SizeGuard> guards = sizes_.guards();
-    for (const auto& [symbol, value] : solved_)
-      guards.push_back({model::equal_condition(sym::Expr::symbol(symbol), value), 1});
+    for (const auto& [symbol, value] : solved_) guards.push_back({model::equal_condition(sym::Expr::symbol(symbol), value), 1});
     return guards;
   }
   const sym::Assumptions& assumptions() const { return sizes_.assumptions(); }
@@ -127,8 +124,7 @@ class Generalizing {
     }
     for (const model::Call& call : graph.calls) {
       auto results = rule_of(call).infer(graph, call, sizes_);
-      if (!results || results->size() != call.results.size())
-        throw_unsupported("{}: nothing states its results for symbolic sizes", full_name(call));
+      if (!results || results->size() != call.results.size()) throw_unsupported("{}: nothing states its results for symbolic sizes", full_name(call));
       for (size_t i = 0; i < results->size(); ++i) {
         CallValueInfo& info = (*results)[i];
         // As recorded: what an unsafe view shows is memory of its own.
@@ -149,7 +145,7 @@ class Generalizing {
     };
     const bool is_none = info.kind == CallValueInfo::Kind::None;
     if (is_none != recorded.is_none || (!is_none && (info.storage != recorded.memory + 1 || !is_at_hints(info.sizes, recorded.form.sizes) ||
-                                                      !is_at_hints(info.strides, recorded.form.strides))))
+                                                     !is_at_hints(info.strides, recorded.form.strides))))
       throw_unsupported("a result that is not what it was for numbers");
     info.storage_offset = substitute(info.storage_offset, sizes_.solved());
     info.name = graph.values[value].name;
@@ -177,8 +173,6 @@ class Generalizing {
 
 }  // namespace
 
-GeneralCalls general_calls(RecordedCalls calls, const CallPattern& pattern) {
-  return Generalizing(std::move(calls), pattern).run();
-}
+GeneralCalls general_calls(RecordedCalls calls, const CallPattern& pattern) { return Generalizing(std::move(calls), pattern).run(); }
 
 }  // namespace cxxinductor::torch_bridge

@@ -15,8 +15,7 @@ namespace {
 class BackedGenerator final : public c10::GeneratorImpl {
  public:
   BackedGenerator(LazyDevice& device, c10::DeviceIndex index, at::Generator backing, bool is_default)
-      : GeneratorImpl(c10::Device(c10::DeviceType::PrivateUse1, index),
-                      c10::DispatchKeySet(c10::DispatchKey::PrivateUse1)),
+      : GeneratorImpl(c10::Device(c10::DeviceType::PrivateUse1, index), c10::DispatchKeySet(c10::DispatchKey::PrivateUse1)),
         owner_(device),
         index_(index),
         backing_(std::move(backing)),
@@ -59,9 +58,7 @@ class BackedGenerator final : public c10::GeneratorImpl {
   }
 
  private:
-  GeneratorImpl* clone_impl() const override {
-    return new BackedGenerator(owner_, index_, backing_.clone(), /*is_default=*/false);
-  }
+  GeneratorImpl* clone_impl() const override { return new BackedGenerator(owner_, index_, backing_.clone(), /*is_default=*/false); }
 
   LazyDevice& owner_;
   const c10::DeviceIndex index_;
@@ -69,23 +66,18 @@ class BackedGenerator final : public c10::GeneratorImpl {
   const bool is_default_;
 };
 
-const BackedGenerator* as_backed(const at::Generator& generator) {
-  return dynamic_cast<const BackedGenerator*>(generator.unsafeGetGeneratorImpl());
-}
+const BackedGenerator* as_backed(const at::Generator& generator) { return dynamic_cast<const BackedGenerator*>(generator.unsafeGetGeneratorImpl()); }
 
 }  // namespace
 
 at::Generator make_default_generator(LazyDevice& device, c10::DeviceIndex index) {
-  return at::Generator(c10::make_intrusive<BackedGenerator>(
-      device, index, at::globalContext().defaultGenerator(device.backing(index)), true));
+  return at::Generator(c10::make_intrusive<BackedGenerator>(device, index, at::globalContext().defaultGenerator(device.backing(index)), true));
 }
 
 at::Generator make_generator(LazyDevice& device, c10::DeviceIndex index) {
   const c10::Device backing = device.backing(index);
   at::Generator made =
-      backing.is_cpu()
-          ? at::detail::createCPUGenerator()
-          : at::globalContext().getAcceleratorHooksInterface(backing.type()).getNewGenerator(backing.index());
+      backing.is_cpu() ? at::detail::createCPUGenerator() : at::globalContext().getAcceleratorHooksInterface(backing.type()).getNewGenerator(backing.index());
   return at::Generator(c10::make_intrusive<BackedGenerator>(device, index, std::move(made), false));
 }
 

@@ -24,10 +24,8 @@ KnownCalls::KnownCalls(RecordedCalls recorded, const ContextSettings& made_under
 model::CallGraph KnownCalls::graph_for(const CallPattern& pattern, std::vector<model::SizeGuard>* guards) const {
   GeneralCalls general = general_calls(calls, pattern);
   const auto end = std::find(results_.begin(), results_.end(), -1);
-  for (auto value = results_.begin(); value != end; ++value)
-    general.graph.outputs.emplace_back(OperandRef{static_cast<uint32_t>(*value)});
-  for (auto input = end + 1; input != results_.end(); ++input)
-    general.graph.donated.insert(static_cast<uint32_t>(*input));
+  for (auto value = results_.begin(); value != end; ++value) general.graph.outputs.emplace_back(OperandRef{static_cast<uint32_t>(*value)});
+  for (auto input = end + 1; input != results_.end(); ++input) general.graph.donated.insert(static_cast<uint32_t>(*input));
   if (guards != nullptr) *guards = std::move(general.guards);
   return std::move(general.graph);
 }
@@ -45,15 +43,13 @@ Tracer KnownCalls::tracer(const Options& options, bool keeps_late_apart) const {
       const auto made = CompiledGraph::from_trace(std::move(*graph), made_under, options, interrupted, late);
       compiled->fetch_add(1);
       return CompiledForm{[made](std::vector<c10::IValue> inputs) { return made->run(std::move(inputs)); },
-                          [made](std::string_view title) { return made->describe(title); }, made->fallback_reason(),
-                          made};
+                          [made](std::string_view title) { return made->describe(title); }, made->fallback_reason(), made};
     };
     return form;
   };
 }
 
-KnownCalls::Results KnownCalls::run(std::vector<c10::IValue> inputs, const std::vector<double>& reals,
-                                    const Options& options, EarlyStart& early) {
+KnownCalls::Results KnownCalls::run(std::vector<c10::IValue> inputs, const std::vector<double>& reals, const Options& options, EarlyStart& early) {
   std::vector<c10::IValue> arguments = std::move(inputs);
   for (const size_t position : integers_) arguments.emplace_back(calls.code.numbers[position]);
   for (const double real : reals) arguments.emplace_back(real);

@@ -62,8 +62,7 @@ c10::DeviceIndex& current_index() {
   return index;
 }
 
-LazyDevice::LazyDevice(c10::DeviceType backing, c10::DeviceIndex count, Options options)
-    : backing_(backing), options_(std::move(options)) {
+LazyDevice::LazyDevice(c10::DeviceType backing, c10::DeviceIndex count, Options options) : backing_(backing), options_(std::move(options)) {
   for (c10::DeviceIndex index = 0; index < count; ++index) lanes_.push_back(make_lane(index, {}));
 }
 
@@ -84,9 +83,7 @@ void LazyDevice::record_anew_in_child() {
   }
 }
 
-c10::Device LazyDevice::backing(c10::DeviceIndex index) const {
-  return backing_ == c10::kCPU ? c10::Device(c10::kCPU) : c10::Device(backing_, index);
-}
+c10::Device LazyDevice::backing(c10::DeviceIndex index) const { return backing_ == c10::kCPU ? c10::Device(c10::kCPU) : c10::Device(backing_, index); }
 
 c10::DeviceIndex LazyDevice::index_of(const OpInfo& info, const torch::jit::Stack& stack) const {
   const auto arguments = torch::jit::last(stack, info.is_enum.size());
@@ -179,8 +176,7 @@ std::shared_ptr<KnownCalls> LazyDevice::find_or_add(Lane& lane, Recording::Finis
     forms = std::make_shared<Specializations>(fmt::format("recording of {} calls", finished.calls.ends.size()), options_,
                                               SpecializationPolicy{.reals = true, .sets_of_sizes = 2});
   if (lane.known.size() == most_known) lane.known.erase(lane.known.begin());
-  lane.known.push_back(
-      std::make_shared<KnownCalls>(std::move(finished.calls), lane.settings, finished.results, std::move(forms), compiled_));
+  lane.known.push_back(std::make_shared<KnownCalls>(std::move(finished.calls), lane.settings, finished.results, std::move(forms), compiled_));
   return lane.known.back();
 }
 
@@ -231,8 +227,7 @@ void LazyDevice::draw_recorded(c10::DeviceIndex index) {
 }
 
 bool LazyDevice::run_memory_op(const OpInfo& info, torch::jit::Stack& stack) {
-  const auto set = [&](const at::Tensor& self, const c10::Storage& storage, int64_t offset, c10::IntArrayRef sizes,
-                       c10::IntArrayRef strides) {
+  const auto set = [&](const at::Tensor& self, const c10::Storage& storage, int64_t offset, c10::IntArrayRef sizes, c10::IntArrayRef strides) {
     c10::TensorImpl* tensor = self.unsafeGetTensorImpl();
     tensor->set_storage_keep_dtype(storage);
     tensor->set_sizes_and_strides(sizes, strides, offset);
@@ -257,14 +252,11 @@ bool LazyDevice::run_memory_op(const OpInfo& info, torch::jit::Stack& stack) {
     }
     case MemoryOp::SetStorageView: {
       const at::Tensor self = torch::jit::peek(stack, 0, count).toTensor();
-      const auto sizes = torch::jit::peek(stack, 3, count).toIntVector(),
-                 strides = torch::jit::peek(stack, 4, count).toIntVector();
-      return set(self, torch::jit::peek(stack, 1, count).toStorage(), torch::jit::peek(stack, 2, count).toInt(), sizes,
-                 strides);
+      const auto sizes = torch::jit::peek(stack, 3, count).toIntVector(), strides = torch::jit::peek(stack, 4, count).toIntVector();
+      return set(self, torch::jit::peek(stack, 1, count).toStorage(), torch::jit::peek(stack, 2, count).toInt(), sizes, strides);
     }
     case MemoryOp::SetTensor: {
-      const at::Tensor self = torch::jit::peek(stack, 0, count).toTensor(),
-                       source = torch::jit::peek(stack, 1, count).toTensor();
+      const at::Tensor self = torch::jit::peek(stack, 0, count).toTensor(), source = torch::jit::peek(stack, 1, count).toTensor();
       return set(self, source.storage(), source.storage_offset(), source.sizes(), source.strides());
     }
     case MemoryOp::None:
@@ -287,9 +279,8 @@ void LazyDevice::make_empty(torch::jit::Stack& stack, const OpInfo& info) {
     form.strides.assign(strides.begin(), strides.end());
   } else {
     const c10::IValue format = torch::jit::peek(stack, 5, arguments);
-    const auto strides = at::empty(sizes, at::TensorOptions().device(at::kMeta),
-                                   format.isNone() ? c10::MemoryFormat::Contiguous : format.toMemoryFormat())
-                             .strides();
+    const auto strides =
+        at::empty(sizes, at::TensorOptions().device(at::kMeta), format.isNone() ? c10::MemoryFormat::Contiguous : format.toMemoryFormat()).strides();
     form.strides.assign(strides.begin(), strides.end());
   }
   const c10::IValue dtype = torch::jit::peek(stack, is_strided ? 2 : 1, arguments);
@@ -304,8 +295,7 @@ void LazyDevice::make_empty(torch::jit::Stack& stack, const OpInfo& info) {
 // A tensor of this device with the elements that a tensor of another one has now.
 at::Tensor LazyDevice::on_device(const at::Tensor& tensor, c10::DeviceIndex index) {
   const BackingGuard guard;
-  at::Tensor elements = tensor.to(tensor.options().device(backing(index)), /*non_blocking=*/false, /*copy=*/true,
-                                  c10::MemoryFormat::Preserve);
+  at::Tensor elements = tensor.to(tensor.options().device(backing(index)), /*non_blocking=*/false, /*copy=*/true, c10::MemoryFormat::Preserve);
   auto buffer = c10::make_intrusive<Buffer>(index, form_of(elements));
   const Form form = buffer->base;
   buffer->backing = std::move(elements);
@@ -316,13 +306,11 @@ at::Tensor LazyDevice::on_device(const at::Tensor& tensor, c10::DeviceIndex inde
 bool LazyDevice::copy(torch::jit::Stack& stack) {
   const at::Tensor self = torch::jit::peek(stack, 0, 3).toTensor(), source = torch::jit::peek(stack, 1, 3).toTensor();
   Buffer* buffer = buffer_of(self);
-  if (buffer == nullptr || buffer_of(source) != nullptr || source.unsafeGetTensorImpl()->is_wrapped_number())
-    return false;
+  if (buffer == nullptr || buffer_of(source) != nullptr || source.unsafeGetTensorImpl()->is_wrapped_number()) return false;
   {
     const Lock lock(mutex_);
     const uint64_t no_recording = 0;
-    if (buffer->recording == no_recording && !buffer->backing.defined() && shows(self, buffer->base) &&
-        !self.is_conj() && !self.is_neg()) {
+    if (buffer->recording == no_recording && !buffer->backing.defined() && shows(self, buffer->base) && !self.is_conj() && !self.is_neg()) {
       const BackingGuard guard;
       buffer->backing = empty_backing(buffer->base, backing(buffer->index));
       buffer->backing.copy_(source);
@@ -350,13 +338,12 @@ bool LazyDevice::to_copy(torch::jit::Stack& stack) {
     return false;
   }
   const c10::IValue dtype = torch::jit::peek(stack, 1, arguments);
-  const at::TensorOptions options =
-      self.options().device(wanted).dtype(dtype.isNone() ? self.scalar_type() : dtype.toScalarType());
+  const at::TensorOptions options = self.options().device(wanted).dtype(dtype.isNone() ? self.scalar_type() : dtype.toScalarType());
   const c10::IValue format = torch::jit::peek(stack, 6, arguments);
   const bool preserves = format.isNone() || format.toMemoryFormat() == c10::MemoryFormat::Preserve;
   at::Tensor made = preserves && self.is_non_overlapping_and_dense() ? at::empty_strided(self.sizes(), self.strides(), options)
                     : preserves                                      ? at::empty(self.sizes(), options)
-                                : at::empty(self.sizes(), options, format.toMemoryFormat());
+                                                                     : at::empty(self.sizes(), options, format.toMemoryFormat());
   made.copy_(self);
   torch::jit::drop(stack, arguments);
   stack.emplace_back(std::move(made));
@@ -381,8 +368,8 @@ DeviceCounters LazyDevice::counters() const {
 
 std::string LazyDevice::describe() const {
   const Lock lock(mutex_);
-  std::string text = fmt::format("{} calls recorded, {} runs of recordings, {} of them not compiled\n", counters_.calls,
-                                 counters_.runs, counters_.uncompiled_runs);
+  std::string text =
+      fmt::format("{} calls recorded, {} runs of recordings, {} of them not compiled\n", counters_.calls, counters_.runs, counters_.uncompiled_runs);
   for (const auto& [op, times] : through_aten_) text += fmt::format("through ATen: {} ({} times)\n", op, times);
   std::set<const Specializations*> described;
   for (const auto& lane : lanes_)

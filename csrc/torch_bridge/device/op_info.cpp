@@ -56,15 +56,12 @@ int written_argument_of(const c10::Argument& result, const std::vector<c10::Argu
 OpInfo::OpInfo(const c10::OperatorHandle& handle) : op(handle), name(c10::toString(handle.operator_name())) {
   const c10::FunctionSchema& schema = op.schema();
   composite = find_device_composite(name);
-  is_composite =
-      op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd) && !frontend::is_read_whole(name);
+  is_composite = op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd) && !frontend::is_read_whole(name);
   // What changes a tensor's sizes in place has the tensor as its result, and no value that says so.
   const bool changes_metadata = op.hasTag(at::Tag::inplace_view);
-  if (!is_composite && !changes_metadata)
-    rule = model::OpRule::find(schema.name(), schema.overload_name(), DispatcherSchemas());
+  if (!is_composite && !changes_metadata) rule = model::OpRule::find(schema.name(), schema.overload_name(), DispatcherSchemas());
   memory_op = memory_op_of(name);
-  if (!rule && !composite && !is_composite && !op.hasTag(at::Tag::nondeterministic_seeded))
-    functional = functional_form(op);
+  if (!rule && !composite && !is_composite && !op.hasTag(at::Tag::nondeterministic_seeded)) functional = functional_form(op);
   is_sync = memory_op != MemoryOp::None || name == "aten::_local_scalar_dense" || name == "aten::equal";
   is_random = op.hasTag(at::Tag::nondeterministic_seeded);
   returns_list = torch_bridge::returns_list(op);

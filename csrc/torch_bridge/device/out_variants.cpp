@@ -12,9 +12,7 @@
 namespace cxxinductor::torch_bridge {
 namespace {
 
-bool is_written(const c10::Argument& argument) {
-  return argument.alias_info() != nullptr && argument.alias_info()->isWrite();
-}
+bool is_written(const c10::Argument& argument) { return argument.alias_info() != nullptr && argument.alias_info()->isWrite(); }
 
 // The arguments of `schema` are the first ones of `all`, and none is written.
 bool are_first_of(const c10::FunctionSchema& schema, const std::vector<c10::Argument>& all, size_t count) {
@@ -51,8 +49,7 @@ std::optional<c10::OperatorHandle> functional_form(const c10::OperatorHandle& op
   for (const c10::OperatorName& name : c10::Dispatcher::singleton().getAllOpNames()) {
     if (name.name != schema.name() || name.overload_name == schema.overload_name()) continue;
     auto found = c10::Dispatcher::singleton().findSchema(name);
-    if (found && found->schema().returns().size() == results && are_first_of(found->schema(), arguments, count))
-      return found;
+    if (found && found->schema().returns().size() == results && are_first_of(found->schema(), arguments, count)) return found;
   }
   return std::nullopt;
 }
@@ -64,16 +61,13 @@ bool write_out(const c10::OperatorHandle& op, const c10::OperatorHandle& functio
   std::vector<at::Tensor> targets;
   for (size_t i = count; i < all.size(); ++i) {
     const at::Tensor& target = all[i].toTensor();
-    if (buffer_of(target) == nullptr || !target.is_non_overlapping_and_dense() || target.is_conj() || target.is_neg())
-      return false;
-    if (!std::all_of(made.begin(), made.end(), [&](const c10::IValue& one) { return is_apart(target, one); }))
-      return false;
+    if (buffer_of(target) == nullptr || !target.is_non_overlapping_and_dense() || target.is_conj() || target.is_neg()) return false;
+    if (!std::all_of(made.begin(), made.end(), [&](const c10::IValue& one) { return is_apart(target, one); })) return false;
     targets.push_back(target);
   }
   functional.callBoxed(made);
   for (size_t i = 0; i < targets.size(); ++i)
-    if (made[i].toTensor().sizes() != targets[i].sizes() || made[i].toTensor().dtype() != targets[i].dtype())
-      return false;
+    if (made[i].toTensor().sizes() != targets[i].sizes() || made[i].toTensor().dtype() != targets[i].dtype()) return false;
   torch::jit::drop(stack, all.size());
   for (size_t i = 0; i < targets.size(); ++i) {
     targets[i].copy_(made[i].toTensor());

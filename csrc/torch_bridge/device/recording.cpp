@@ -77,9 +77,7 @@ std::optional<Form> known_form(const CallValueInfo& info) {
 class NumberSizes final : public model::SizeQuestions {
  public:
   bool are_equal(sym::Expr a, sym::Expr b) override { return a == b; }
-  bool is_less(sym::Expr a, sym::Expr b) override {
-    return a.is_constant() && b.is_constant() && a.constant() < b.constant();
-  }
+  bool is_less(sym::Expr a, sym::Expr b) override { return a.is_constant() && b.is_constant() && a.constant() < b.constant(); }
 };
 
 std::vector<int64_t> numbers_of(c10::IntArrayRef numbers) { return numbers.vec(); }
@@ -91,8 +89,7 @@ void append(std::vector<T>& to, const std::vector<T>& from) {
 
 }  // namespace
 
-Recording::Recording(c10::Device device, c10::Device backing, OpTable& ops, LostRecordings lost)
-    : device_(device), backing_(backing), lost_(lost), ops_(ops) {
+Recording::Recording(c10::Device device, c10::Device backing, OpTable& ops, LostRecordings lost) : device_(device), backing_(backing), lost_(lost), ops_(ops) {
   start();
 }
 
@@ -181,8 +178,7 @@ void Recording::enter(Buffer& buffer, const at::Tensor& tensor) {
   }
   const auto empty_strided = c10::Dispatcher::singleton().findSchemaOrThrow("aten::empty_strided", "");
   torch::jit::Stack stack;
-  torch::jit::push(stack, numbers_of(buffer.base.sizes), numbers_of(buffer.base.strides), buffer.base.dtype,
-                   c10::kStrided, device_, false);
+  torch::jit::push(stack, numbers_of(buffer.base.sizes), numbers_of(buffer.base.strides), buffer.base.dtype, c10::kStrided, device_, false);
   into_ = &buffer;
   const bool recorded = record_first(ops_.of(empty_strided), stack);
   into_ = nullptr;
@@ -225,8 +221,7 @@ void Recording::need_operands(const c10::IValue& argument) {
   if (buffer->base.dtype != tensor.scalar_type()) throw_unsupported("memory that is shown in two dtypes");
   const auto as_strided = c10::Dispatcher::singleton().findSchemaOrThrow("aten::as_strided", "");
   torch::jit::Stack stack;
-  torch::jit::push(stack, make_device_view(tensor, buffer->base), numbers_of(tensor.sizes()),
-                   numbers_of(tensor.strides()), tensor.storage_offset());
+  torch::jit::push(stack, make_device_view(tensor, buffer->base), numbers_of(tensor.sizes()), numbers_of(tensor.strides()), tensor.storage_offset());
   if (!record_first(ops_.of(as_strided), stack)) throw_unsupported("a view of strides {}", c10::str(tensor.strides()));
 }
 
@@ -302,11 +297,9 @@ bool Recording::is_next(const RecordedCalls& expected) const {
   const RecordedCalls::End start = count_ == 0 ? RecordedCalls::End{} : expected.ends[count_ - 1];
   const RecordedCalls::End end = expected.ends[count_];
   const auto equal = [](const std::vector<int64_t>& all, size_t from, size_t to, const std::vector<int64_t>& given) {
-    return to - from == given.size() &&
-           std::equal(given.begin(), given.end(), all.begin() + static_cast<std::ptrdiff_t>(from));
+    return to - from == given.size() && std::equal(given.begin(), given.end(), all.begin() + static_cast<std::ptrdiff_t>(from));
   };
-  return equal(expected.code.words, start.words, end.words, pending_.words) &&
-         equal(expected.code.numbers, start.numbers, end.numbers, pending_.numbers);
+  return equal(expected.code.words, start.words, end.words, pending_.words) && equal(expected.code.numbers, start.numbers, end.numbers, pending_.numbers);
 }
 
 // The floats of the call at hand are words too.
@@ -335,8 +328,7 @@ bool Recording::reals_decide(const OpInfo& info, const model::Call& call) {
   bool decide = true;
   try {
     for_each_number(
-        pending_, calls, [](size_t, const NumberSlot&) {},
-        [&](size_t, const NumberSlot& slot) { slot.set(Arg(OperandRef{unknown})); });
+        pending_, calls, [](size_t, const NumberSlot&) {}, [&](size_t, const NumberSlot& slot) { slot.set(Arg(OperandRef{unknown})); });
     NumberSizes sizes;
     decide = !info.rule->infer(own_.graph, calls.front(), sizes);
   } catch (const Error&) {  // of a rule that reads one of them
@@ -349,8 +341,7 @@ bool Recording::infer(const OpInfo& info, const torch::jit::Stack& stack) {
   torch::jit::Stack arguments = torch::jit::last(stack, info.is_enum.size()).vec();
   for (c10::IValue& argument : arguments)
     if (argument.isDevice()) argument = backing_;
-  model::Call call =
-      make_call(info.op, arguments, [this](const at::Tensor& tensor) -> Arg { return OperandRef{value_of(tensor)}; });
+  model::Call call = make_call(info.op, arguments, [this](const at::Tensor& tensor) -> Arg { return OperandRef{value_of(tensor)}; });
   NumberSizes sizes;
   auto results = info.rule->infer(own_.graph, call, sizes);
   if (!results) return false;
@@ -387,8 +378,7 @@ bool Recording::infer(const OpInfo& info, const torch::jit::Stack& stack) {
   append(own_.code.words, pending_.words);
   append(own_.code.numbers, pending_.numbers);
   append(own_.code.reals, pending_.reals);
-  own_.ends.push_back({own_.code.words.size(), own_.code.numbers.size(), own_.code.reals.size(), own_.values.size(),
-                       has_fixed_reals});
+  own_.ends.push_back({own_.code.words.size(), own_.code.numbers.size(), own_.code.reals.size(), own_.values.size(), has_fixed_reals});
   return true;
 }
 
@@ -444,8 +434,7 @@ void Recording::push_results(const OpInfo& info, torch::jit::Stack& stack) {
       if (const auto number = calls().values[value].number)
         results.emplace_back(*number);
       else
-        results.emplace_back(written >= 0 ? arguments[static_cast<size_t>(written)].toTensor()
-                                          : result(value, arguments));
+        results.emplace_back(written >= 0 ? arguments[static_cast<size_t>(written)].toTensor() : result(value, arguments));
     }
   }
   torch::jit::drop(stack, count_of_arguments);

@@ -111,10 +111,10 @@ class Recording {
   uint64_t number_ = 0;  // of this recording, in the process
   std::shared_ptr<KnownCalls> expected_;
   std::vector<double> reals_;  // so far, where the calls are the expected ones
-  RecordedCalls own_;  // where the calls are not the expected ones
-  size_t count_ = 0;   // of calls
+  RecordedCalls own_;          // where the calls are not the expected ones
+  size_t count_ = 0;           // of calls
   uint32_t values_ = 0;
-  CallCode pending_;  // of inputs since the last call, and of the call at hand
+  CallCode pending_;                            // of inputs since the last call, and of the call at hand
   size_t input_words_ = 0, input_numbers_ = 0;  // of it, those of inputs
   std::vector<Input> inputs_;
   std::vector<Created> created_;

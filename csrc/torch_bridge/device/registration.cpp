@@ -30,9 +30,7 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
   explicit Guard(const LazyDevice& device) : device_(device) {}
 
   c10::DeviceType type() const override { return device_type; }
-  c10::Device exchangeDevice(c10::Device device) const override {
-    return {device_type, std::exchange(current_index(), device.index())};
-  }
+  c10::Device exchangeDevice(c10::Device device) const override { return {device_type, std::exchange(current_index(), device.index())}; }
   c10::Device getDevice() const override { return {device_type, current_index()}; }
   void setDevice(c10::Device device) const override { uncheckedSetDevice(device); }
   void uncheckedSetDevice(c10::Device device) const noexcept override {
@@ -41,15 +39,12 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
   // Calls are recorded in their order, whatever the stream.
   c10::Stream getStream(c10::Device device) const override { return c10::Stream(c10::Stream::DEFAULT, device); }
   c10::Stream getDefaultStream(c10::Device device) const override { return getStream(device); }
-  c10::Stream getStreamFromGlobalPool(c10::Device device, bool /*is_high_priority*/) const override {
-    return getStream(device);
-  }
+  c10::Stream getStreamFromGlobalPool(c10::Device device, bool /*is_high_priority*/) const override { return getStream(device); }
   c10::Stream getNewStream(c10::Device device, int /*priority*/) const override { return getStream(device); }
   c10::Stream exchangeStream(c10::Stream stream) const override { return getStream(stream.device()); }
   bool queryStream(const c10::Stream& /*stream*/) const override { return true; }
   void synchronizeStream(const c10::Stream& /*stream*/) const override { lazy_device().flush(); }
-  void record(void** /*event*/, const c10::Stream& /*stream*/, const c10::DeviceIndex /*index*/,
-              const c10::EventFlag /*flag*/) const override {}
+  void record(void** /*event*/, const c10::Stream& /*stream*/, const c10::DeviceIndex /*index*/, const c10::EventFlag /*flag*/) const override {}
   void block(void* /*event*/, const c10::Stream& /*stream*/) const override {}
   void synchronizeEvent(void* /*event*/) const override { lazy_device().flush(); }
   bool queryEvent(void* /*event*/) const override { return true; }
@@ -62,8 +57,7 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
 
 struct Hooks final : at::PrivateUse1HooksInterface {
   explicit Hooks(LazyDevice& device) : device_(device) {
-    for (c10::DeviceIndex index = 0; index < device.count(); ++index)
-      generators_.push_back(make_default_generator(device, index));
+    for (c10::DeviceIndex index = 0; index < device.count(); ++index) generators_.push_back(make_default_generator(device, index));
   }
 
   void init() const override {}
@@ -73,33 +67,23 @@ struct Hooks final : at::PrivateUse1HooksInterface {
   c10::DeviceIndex deviceCount() const override { return device_.count(); }
   void setCurrentDevice(c10::DeviceIndex index) const override { current_index() = index; }
   c10::DeviceIndex getCurrentDevice() const override { return current_index(); }
-  c10::DeviceIndex exchangeDevice(c10::DeviceIndex index) const override {
-    return std::exchange(current_index(), index);
-  }
-  c10::DeviceIndex maybeExchangeDevice(c10::DeviceIndex index) const override {
-    return index < 0 ? current_index() : exchangeDevice(index);
-  }
+  c10::DeviceIndex exchangeDevice(c10::DeviceIndex index) const override { return std::exchange(current_index(), index); }
+  c10::DeviceIndex maybeExchangeDevice(c10::DeviceIndex index) const override { return index < 0 ? current_index() : exchangeDevice(index); }
   const at::Generator& getDefaultGenerator(c10::DeviceIndex index) const override {
     return generators_.at(static_cast<size_t>(index < 0 ? current_index() : index));
   }
-  at::Generator getNewGenerator(c10::DeviceIndex index) const override {
-    return make_generator(device_, index < 0 ? current_index() : index);
-  }
+  at::Generator getNewGenerator(c10::DeviceIndex index) const override { return make_generator(device_, index < 0 ? current_index() : index); }
   c10::Device getDeviceFromPtr(void* /*data*/) const override { return {device_type, current_index()}; }
   // What is copied to the device may be pinned for the GPU behind it.
   bool isPinnedPtr(const void* data) const override { return has_cuda() && cuda().isPinnedPtr(data); }
-  c10::Allocator* getPinnedMemoryAllocator() const override {
-    return has_cuda() ? cuda().getPinnedMemoryAllocator() : c10::GetAllocator(c10::kCPU);
-  }
+  c10::Allocator* getPinnedMemoryAllocator() const override { return has_cuda() ? cuda().getPinnedMemoryAllocator() : c10::GetAllocator(c10::kCPU); }
   void resizePrivateUse1Bytes(const c10::Storage& /*storage*/, size_t /*bytes*/) const override {
     TORCH_CHECK(false, "memory of a recorded device is resized by aten::resize_ alone");
   }
 
  private:
   bool has_cuda() const { return device_.backing(0).is_cuda(); }
-  static const at::AcceleratorHooksInterface& cuda() {
-    return at::globalContext().getAcceleratorHooksInterface(c10::kCUDA);
-  }
+  static const at::AcceleratorHooksInterface& cuda() { return at::globalContext().getAcceleratorHooksInterface(c10::kCUDA); }
 
   LazyDevice& device_;
   std::vector<at::Generator> generators_;
@@ -138,8 +122,7 @@ bool is_factory(const c10::FunctionSchema& schema) {
   const auto has = [&](c10::TypeKind kind) {
     return std::any_of(schema.arguments().begin(), schema.arguments().end(), [&](const c10::Argument& argument) {
       c10::TypePtr type = argument.real_type();
-      while (type->kind() == c10::TypeKind::OptionalType || type->kind() == c10::TypeKind::ListType)
-        type = type->containedTypes().front();
+      while (type->kind() == c10::TypeKind::OptionalType || type->kind() == c10::TypeKind::ListType) type = type->containedTypes().front();
       return type->kind() == kind;
     });
   };
@@ -158,8 +141,7 @@ struct Kernels {
       if (!name.name.starts_with("aten::")) continue;
       const auto op = c10::Dispatcher::singleton().findSchema(name);
       if (!op || !is_factory(op->schema())) continue;
-      if (name.name != "aten::empty" && !model::OpRule::find(name.name, name.overload_name, DispatcherSchemas()))
-        continue;
+      if (name.name != "aten::empty" && !model::OpRule::find(name.name, name.overload_name, DispatcherSchemas())) continue;
       device.impl(c10::toString(name).c_str(), torch::CppFunction::makeFromBoxedFunction<&on_factory>());
     }
     device.impl("_copy_from", &copy_from);
@@ -175,10 +157,8 @@ struct Kernels {
 c10::DeviceType choose_backing(std::optional<c10::DeviceType> wanted) {
   const c10::DeviceType backing = wanted ? *wanted : at::hasCUDA() ? c10::kCUDA : c10::kCPU;
   if (backing != c10::kCPU && backing != c10::kCUDA)
-    throw_user_error("register_device: expected a backing of cpu or cuda, found {}",
-                     c10::DeviceTypeName(backing, true));
-  if (backing == c10::kCUDA && !at::hasCUDA())
-    throw_user_error("register_device: expected a CUDA device to back it, PyTorch finds none");
+    throw_user_error("register_device: expected a backing of cpu or cuda, found {}", c10::DeviceTypeName(backing, true));
+  if (backing == c10::kCUDA && !at::hasCUDA()) throw_user_error("register_device: expected a CUDA device to back it, PyTorch finds none");
   return backing;
 }
 
@@ -190,24 +170,18 @@ void check_name(const std::string& name) {
   for (int type = 0; type < c10::COMPILE_TIME_MAX_DEVICE_TYPES; ++type)
     if (c10::isValidDeviceType(static_cast<c10::DeviceType>(type)) && static_cast<c10::DeviceType>(type) != device_type)
       is_taken = is_taken || name == c10::DeviceTypeName(static_cast<c10::DeviceType>(type), /*lower_case=*/true);
-  if (!is_word || is_taken)
-    throw_user_error("register_device: expected a name of letters and underscores that is no device of PyTorch's, found '{}'", name);
+  if (!is_word || is_taken) throw_user_error("register_device: expected a name of letters and underscores that is no device of PyTorch's, found '{}'", name);
 }
 
 }  // namespace
 
 void register_lazy_device(const std::string& name, std::optional<c10::DeviceType> backing, const Options& options) {
-  if (the_device.load() != nullptr)
-    throw_user_error("register_device: a device is registered already, as '{}'", c10::get_privateuse1_backend());
-  if (at::isPrivateUse1HooksRegistered() || c10::is_privateuse1_backend_registered() ||
-      c10::impl::hasDeviceGuardImpl(device_type))
-    throw_user_error(
-        "register_device: PyTorch has one slot for devices of extensions (PrivateUse1), and '{}' has taken it",
-        c10::get_privateuse1_backend());
+  if (the_device.load() != nullptr) throw_user_error("register_device: a device is registered already, as '{}'", c10::get_privateuse1_backend());
+  if (at::isPrivateUse1HooksRegistered() || c10::is_privateuse1_backend_registered() || c10::impl::hasDeviceGuardImpl(device_type))
+    throw_user_error("register_device: PyTorch has one slot for devices of extensions (PrivateUse1), and '{}' has taken it", c10::get_privateuse1_backend());
   check_name(name);
   const c10::DeviceType chosen = choose_backing(backing);
-  const c10::DeviceIndex count =
-      chosen == c10::kCUDA ? c10::impl::getDeviceGuardImpl(c10::kCUDA)->deviceCount() : c10::DeviceIndex{2};
+  const c10::DeviceIndex count = chosen == c10::kCUDA ? c10::impl::getDeviceGuardImpl(c10::kCUDA)->deviceCount() : c10::DeviceIndex{2};
   c10::register_privateuse1_backend(name);
   auto* device = new LazyDevice(chosen, count, options);
   the_device.store(device);

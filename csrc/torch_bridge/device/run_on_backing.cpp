@@ -28,8 +28,7 @@ at::Tensor with_bits_of(const at::Tensor& tensor, at::Tensor other) {
 // What a tensor of the backing device shows of the buffer, in whose memory it lies.
 Form form_in(const Buffer& buffer, const at::Tensor& elements) {
   Form form = form_of(elements);
-  form.offset -= buffer.backing.storage_offset() * static_cast<int64_t>(buffer.backing.element_size()) /
-                 static_cast<int64_t>(elements.element_size());
+  form.offset -= buffer.backing.storage_offset() * static_cast<int64_t>(buffer.backing.element_size()) / static_cast<int64_t>(elements.element_size());
   return form;
 }
 
@@ -61,8 +60,7 @@ c10::IValue LazyDevice::to_backing(const c10::IValue& value) {
     const std::string failure = lanes_[static_cast<size_t>(buffer->index)]->recording.failure_of(*buffer);
     TORCH_CHECK(failure.empty(), failure);
     if (!buffer->backing.defined())
-      buffer->backing = at::empty_strided(buffer->base.sizes, buffer->base.strides,
-                                          at::TensorOptions(buffer->base.dtype).device(backing(buffer->index)));
+      buffer->backing = at::empty_strided(buffer->base.sizes, buffer->base.strides, at::TensorOptions(buffer->base.dtype).device(backing(buffer->index)));
     const at::Tensor elements = backing_of(*buffer, value.toTensor());
     if (!value.toTensor().is_conj() && !value.toTensor().is_neg()) return elements;
     return with_bits_of(value.toTensor(), elements.alias());
@@ -74,8 +72,7 @@ c10::IValue LazyDevice::to_backing(const c10::IValue& value) {
   }
   if (value.isOptionalTensorList()) {
     c10::List<std::optional<at::Tensor>> list;
-    for (const c10::IValue& item : value.toListRef())
-      list.push_back(item.isNone() ? std::nullopt : std::optional(to_backing(item).toTensor()));
+    for (const c10::IValue& item : value.toListRef()) list.push_back(item.isNone() ? std::nullopt : std::optional(to_backing(item).toTensor()));
     return list;
   }
   if (value.isDevice() && value.toDevice().type() == c10::DeviceType::PrivateUse1) {
@@ -87,8 +84,7 @@ c10::IValue LazyDevice::to_backing(const c10::IValue& value) {
 }
 
 // A tensor of the device for one of its backing: an argument's, another one of an argument's memory, or a new one.
-c10::IValue LazyDevice::from_backing(const c10::IValue& value, const std::vector<at::Tensor>& arguments,
-                                     c10::DeviceIndex index) {
+c10::IValue LazyDevice::from_backing(const c10::IValue& value, const std::vector<at::Tensor>& arguments, c10::DeviceIndex index) {
   if (value.isTensorList()) {
     c10::List<at::Tensor> list;
     for (const c10::IValue& item : value.toListRef()) list.push_back(from_backing(item, arguments, index).toTensor());
@@ -96,8 +92,7 @@ c10::IValue LazyDevice::from_backing(const c10::IValue& value, const std::vector
   }
   if (!value.isTensor() || !value.toTensor().defined() || value.toTensor().device() != backing(index)) return value;
   const at::Tensor& elements = value.toTensor();
-  TORCH_CHECK_NOT_IMPLEMENTED(elements.layout() == c10::kStrided, "a recorded device has no tensors of layout ",
-                              elements.layout());
+  TORCH_CHECK_NOT_IMPLEMENTED(elements.layout() == c10::kStrided, "a recorded device has no tensors of layout ", elements.layout());
   for (const at::Tensor& argument : arguments) {
     const Buffer* buffer = buffer_of(argument);
     if (buffer == nullptr || !elements.storage().is_alias_of(buffer->backing.storage())) continue;
@@ -132,8 +127,7 @@ void LazyDevice::run_on_backing(const OpInfo& info, torch::jit::Stack& stack) {
     for (const c10::IValue& argument : given) {
       elements.push_back(to_backing(argument));
       // It may change what a tensor shows, and the buffer has its own.
-      if (info.writes && elements.back().isTensor() && elements.back().toTensor().defined())
-        elements.back() = elements.back().toTensor().alias();
+      if (info.writes && elements.back().isTensor() && elements.back().toTensor().defined()) elements.back() = elements.back().toTensor().alias();
     }
     if (!info.is_sync) {
       counters_.through_aten += 1;
@@ -144,8 +138,7 @@ void LazyDevice::run_on_backing(const OpInfo& info, torch::jit::Stack& stack) {
   info.op.callBoxed(elements);
   const Lock lock(mutex_);
   for (size_t i = 0; i < given.size(); ++i)
-    if (given[i].isTensor() && buffer_of(given[i].toTensor()) != nullptr)
-      take_over_metadata(given[i].toTensor(), arguments[i].toTensor());
+    if (given[i].isTensor() && buffer_of(given[i].toTensor()) != nullptr) take_over_metadata(given[i].toTensor(), arguments[i].toTensor());
   for (size_t i = 0; i < elements.size(); ++i) {
     const int written = i < info.written_argument.size() ? info.written_argument[i] : -1;
     if (written >= 0 && given[static_cast<size_t>(written)].isTensor())

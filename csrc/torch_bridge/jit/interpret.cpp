@@ -108,16 +108,13 @@ std::optional<c10::IValue> read_sizes(std::string_view op, const std::vector<c10
   if (op == "aten::len.Tensor") return simplified(inputs[0].toTensor().sym_size(0));
   if (op == "aten::neg.int" && is_symbolic(inputs[0])) return simplified(-inputs[0].toSymInt());
   if (inputs.size() != 2 || !(is_symbolic(inputs[0]) || is_symbolic(inputs[1]))) return std::nullopt;
-  if (const auto row = row_of(size_ops, op); row != size_ops.end())
-    return simplified(row->compute(inputs[0].toSymInt(), inputs[1].toSymInt()));
+  if (const auto row = row_of(size_ops, op); row != size_ops.end()) return simplified(row->compute(inputs[0].toSymInt(), inputs[1].toSymInt()));
   if (const auto row = row_of(size_tests, op); row != size_tests.end())
     return row->compute(inputs[0].toSymInt(), inputs[1].toSymInt()).guard_bool(__FILE__, __LINE__);
   return std::nullopt;
 }
 
-bool is_size(const c10::TypePtr& type) {
-  return type->kind() == c10::TypeKind::SymIntType || type->kind() == c10::TypeKind::NumberType;
-}
+bool is_size(const c10::TypePtr& type) { return type->kind() == c10::TypeKind::SymIntType || type->kind() == c10::TypeKind::NumberType; }
 
 c10::TypePtr without_optional(const c10::TypePtr& type) {
   const auto* optional = type->castRaw<c10::OptionalType>();
@@ -145,10 +142,10 @@ c10::IValue as_argument(const c10::IValue& value, const c10::TypePtr& formal) {
 // Ops that only TorchScript has and that move values without looking at them.
 bool moves_values(const c10::FunctionSchema& schema) {
   static constexpr std::array<std::string_view, 27> names{
-      "aten::append", "aten::insert", "aten::extend", "aten::pop",        "aten::popitem",     "aten::clear",     "aten::reverse",
-      "aten::copy",   "aten::list",   "aten::len",    "aten::slice",      "aten::select",      "aten::add",       "aten::add_",
-      "aten::mul",    "aten::dict",   "aten::keys",   "aten::values",     "aten::items",       "aten::get",       "aten::setdefault",
-      "aten::update", "aten::Delete", "aten::__is__", "aten::__isnot__",  "aten::__getitem__", "aten::_set_item"};
+      "aten::append", "aten::insert", "aten::extend", "aten::pop",       "aten::popitem",     "aten::clear",    "aten::reverse",
+      "aten::copy",   "aten::list",   "aten::len",    "aten::slice",     "aten::select",      "aten::add",      "aten::add_",
+      "aten::mul",    "aten::dict",   "aten::keys",   "aten::values",    "aten::items",       "aten::get",      "aten::setdefault",
+      "aten::update", "aten::Delete", "aten::__is__", "aten::__isnot__", "aten::__getitem__", "aten::_set_item"};
   return std::find(names.begin(), names.end(), schema.name()) != names.end();
 }
 
@@ -241,8 +238,7 @@ class Interpreter {
     if (computes_size(node)) return define(node, {compute_size(node)});
     std::vector<c10::IValue> inputs = values_of(node->inputs());
     if (kind == prim::unchecked_cast) return define(node, std::move(inputs));
-    if (kind == prim::ListConstruct)
-      return define(node, {make_list(inputs, node->output()->type()->expectRef<c10::ListType>().getElementType())});
+    if (kind == prim::ListConstruct) return define(node, {make_list(inputs, node->output()->type()->expectRef<c10::ListType>().getElementType())});
     if (kind == prim::DictConstruct) return define(node, {make_dict(node, inputs)});
     if (kind == prim::TupleConstruct) return define(node, {make_tuple(node, std::move(inputs))});
     if (kind == prim::TupleIndex) return define(node, {item_of(inputs.at(0), inputs.at(1).toInt())});
@@ -283,8 +279,7 @@ class Interpreter {
   }
   static c10::IValue make_tuple(const Node* node, std::vector<c10::IValue> items) {
     const auto type = node->output()->type()->cast<c10::TupleType>();
-    return type->schema() ? c10::ivalue::Tuple::createNamed(std::move(items), type)
-                          : c10::ivalue::Tuple::create(std::move(items));
+    return type->schema() ? c10::ivalue::Tuple::createNamed(std::move(items), type) : c10::ivalue::Tuple::create(std::move(items));
   }
   static c10::IValue make_dict(const Node* node, const std::vector<c10::IValue>& items) {
     const auto& type = node->output()->type()->expectRef<c10::DictType>();
@@ -295,8 +290,7 @@ class Interpreter {
 
   void run_op(const Node* node, std::vector<c10::IValue> inputs) {
     const c10::FunctionSchema& schema = node->schema();
-    const std::string op =
-        schema.overload_name().empty() ? schema.name() : schema.name() + "." + schema.overload_name();
+    const std::string op = schema.overload_name().empty() ? schema.name() : schema.name() + "." + schema.overload_name();
     if (auto size = read_sizes(op, inputs)) return define(node, {std::move(*size)});
     const auto handle = c10::Dispatcher::singleton().findSchema(schema.operator_name());
     const auto looks_at = [&](size_t input) {
@@ -316,8 +310,7 @@ class Interpreter {
       node->getOperation()(stack);
     }
     for (c10::IValue& result : stack)  // of its own at each call
-      if (!handle && result.isTensor() && node->output()->type()->kind() == c10::TypeKind::TensorType &&
-          op.starts_with("aten::tensor"))
+      if (!handle && result.isTensor() && node->output()->type()->kind() == c10::TypeKind::TensorType && op.starts_with("aten::tensor"))
         result = at::clone(result.toTensor());
     define(node, std::move(stack));
   }
@@ -325,8 +318,7 @@ class Interpreter {
   void define(const Value* value, c10::IValue found) { values_.insert_or_assign(value, std::move(found)); }
   void define(const Node* node, std::vector<c10::IValue> outputs) {
     if (outputs.size() != node->outputs().size())
-      throw_unsupported("{}: expected {} results, found {}", node->kind().toQualString(), node->outputs().size(),
-                        outputs.size());
+      throw_unsupported("{}: expected {} results, found {}", node->kind().toQualString(), node->outputs().size(), outputs.size());
     for (size_t i = 0; i < outputs.size(); ++i) define(node->output(i), std::move(outputs[i]));
   }
 
@@ -336,8 +328,7 @@ class Interpreter {
 
 }  // namespace
 
-std::vector<c10::IValue> interpret(const torch::jit::Graph& code, std::vector<c10::IValue> arguments,
-                                   const torch::jit::Node*& at) {
+std::vector<c10::IValue> interpret(const torch::jit::Graph& code, std::vector<c10::IValue> arguments, const torch::jit::Node*& at) {
   return Interpreter(at).run(code, std::move(arguments));
 }
 

@@ -62,8 +62,7 @@ std::vector<const Node*> nodes_of(const Graph& graph) {
 
 bool reads_requires_grad(const Graph& graph) {
   const std::vector<const Node*> nodes = nodes_of(graph);
-  return std::any_of(nodes.begin(), nodes.end(),
-                     [](const Node* node) { return node->kind() == torch::jit::prim::requires_grad; });
+  return std::any_of(nodes.begin(), nodes.end(), [](const Node* node) { return node->kind() == torch::jit::prim::requires_grad; });
 }
 
 size_t number_of(const Graph& graph, const Node* node) {
@@ -119,12 +118,9 @@ struct Region::Shapes {
     const auto classify = [&](const c10::IValue& item) -> ValueTree::Item {
       const bool is_tensor = item.isTensor() && item.toTensor().defined();
       if (is_tensor || item.isSymInt()) {
-        const auto same = [&](const c10::IValue& argument) {
-          return is_tensor && argument.isTensor() && argument.toTensor().is_same(item.toTensor());
-        };
+        const auto same = [&](const c10::IValue& argument) { return is_tensor && argument.isTensor() && argument.toTensor().is_same(item.toTensor()); };
         const auto argument = std::find_if(arguments_in.begin(), arguments_in.end(), same);
-        if (argument != arguments_in.end())
-          return {ValueTree::Kind::Argument, static_cast<size_t>(argument - arguments_in.begin())};
+        if (argument != arguments_in.end()) return {ValueTree::Kind::Argument, static_cast<size_t>(argument - arguments_in.begin())};
         leaves.push_back(item);
         return {};
       }
@@ -213,18 +209,14 @@ Region::Region(std::string name, std::shared_ptr<Graph> code, Options options, s
 Region::~Region() = default;
 
 std::vector<c10::IValue> Region::run(const std::vector<c10::IValue>& arguments) {
-  if (arguments.size() != code_->inputs().size())
-    throw_user_error("{}: expected {} arguments, found {}", name_, code_->inputs().size(), arguments.size());
+  if (arguments.size() != code_->inputs().size()) throw_user_error("{}: expected {} arguments, found {}", name_, code_->inputs().size(), arguments.size());
   const auto as_written = [&](Cause cause) {
     calls_as_written_[cause].fetch_add(1, std::memory_order_relaxed);
     count_eager();
     return run_code(arguments);
   };
-  if (at::autocast::is_autocast_enabled(at::kCPU) || at::autocast::is_autocast_enabled(at::kCUDA))
-    return as_written(Autocast);
-  if ((at::GradMode::is_enabled() || reads_requires_grad_) &&
-      std::any_of(arguments.begin(), arguments.end(), requires_gradient))
-    return as_written(Gradients);
+  if (at::autocast::is_autocast_enabled(at::kCPU) || at::autocast::is_autocast_enabled(at::kCUDA)) return as_written(Autocast);
+  if ((at::GradMode::is_enabled() || reads_requires_grad_) && std::any_of(arguments.begin(), arguments.end(), requires_gradient)) return as_written(Gradients);
   if (auto results = run_compiled(arguments)) return std::move(*results);
   if (const std::shared_ptr<const Split> parts = split()) return run_interpreter(parts->code, arguments);
   std::vector<c10::IValue> results = as_written(NotCompiled);
@@ -232,9 +224,7 @@ std::vector<c10::IValue> Region::run(const std::vector<c10::IValue>& arguments) 
   return results;
 }
 
-std::vector<c10::IValue> Region::run_code(const std::vector<c10::IValue>& arguments) const {
-  return run_interpreter(plain_, arguments);
-}
+std::vector<c10::IValue> Region::run_code(const std::vector<c10::IValue>& arguments) const { return run_interpreter(plain_, arguments); }
 
 std::optional<std::vector<c10::IValue>> Region::run_compiled(const std::vector<c10::IValue>& arguments) {
   std::vector<c10::IValue> leaves;
@@ -288,8 +278,7 @@ void Region::pack(PackedForms& packed) const {
 std::string Region::describe() const {
   std::string text = forms_.describe();
   if (text.empty()) text = fmt::format("{}: has not been called with arguments that it is compiled for\n", name_);
-  static constexpr std::array<const char*, causes> reasons{"arguments require gradients", "autocast is on",
-                                                           "they were not compiled"};
+  static constexpr std::array<const char*, causes> reasons{"arguments require gradients", "autocast is on", "they were not compiled"};
   for (size_t cause = 0; cause < causes; ++cause)
     if (const int64_t count = calls_as_written_[cause].load(std::memory_order_relaxed); count > 0)
       text += fmt::format("{}: {} calls ran as written, for {}\n", name_, count, reasons[cause]);

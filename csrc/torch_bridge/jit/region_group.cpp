@@ -31,8 +31,8 @@ struct RegisteredGroups {
   RegisteredGroups() {
     if (!other_copies().empty()) return;
     const torch::class_<Region> region("cxxinductor", "Region");  // an attribute of nodes, which are printed
-    operators.emplace(std::vector<std::optional<torch::jit::Operator>>{torch::jit::Operator(
-        c10::Symbol::fromQualString(group_op), operation_of, c10::AliasAnalysisKind::CONSERVATIVE)});
+    operators.emplace(std::vector<std::optional<torch::jit::Operator>>{
+        torch::jit::Operator(c10::Symbol::fromQualString(group_op), operation_of, c10::AliasAnalysisKind::CONSERVATIVE)});
   }
   std::optional<torch::jit::RegisterOperators> operators;
 };
@@ -40,8 +40,7 @@ const RegisteredGroups registered_groups;
 
 }  // namespace
 
-std::vector<c10::intrusive_ptr<Region>> group_regions(const std::shared_ptr<torch::jit::Graph>& graph,
-                                                      const std::string& name, const Options& options,
+std::vector<c10::intrusive_ptr<Region>> group_regions(const std::shared_ptr<torch::jit::Graph>& graph, const std::string& name, const Options& options,
                                                       const NodeSet& excluded, const std::shared_ptr<const SavedForms>& saved) {
   std::vector<c10::intrusive_ptr<Region>> regions;
   const auto insert = [&](const JitRegion& found) {

@@ -12,9 +12,7 @@
 namespace cxxinductor::torch_bridge {
 
 // Replaces the graph's regions by such nodes; returns them. name: theirs, before a number. saved: as Region takes it.
-std::vector<c10::intrusive_ptr<Region>> group_regions(const std::shared_ptr<torch::jit::Graph>& graph,
-                                                      const std::string& name, const Options& options,
-                                                      const NodeSet& excluded = {},
-                                                      const std::shared_ptr<const SavedForms>& saved = nullptr);
+std::vector<c10::intrusive_ptr<Region>> group_regions(const std::shared_ptr<torch::jit::Graph>& graph, const std::string& name, const Options& options,
+                                                      const NodeSet& excluded = {}, const std::shared_ptr<const SavedForms>& saved = nullptr);
 
 }  // namespace cxxinductor::torch_bridge

@@ -113,9 +113,7 @@ class RegionForms final : public torch::CustomClassHolder {
     check_process();
     const auto& [version, name, options, packed] = state;
     if (version != format_version)
-      throw_user_error(
-          "the module was saved by another version of cxxinductor (format {}, this one reads {}): optimize it again",
-          version, format_version);
+      throw_user_error("the module was saved by another version of cxxinductor (format {}, this one reads {}): optimize it again", version, format_version);
     return c10::make_intrusive<RegionForms>(readers::printable(name), options_of(options), packed);
   }
 
@@ -146,16 +144,13 @@ class RegionForms final : public torch::CustomClassHolder {
   c10::intrusive_ptr<Region> region_;
 };
 
-bool is_region(const c10::IValue& value) {
-  return value.isObject() && value.toObjectRef().type()->is_module() && is_region_module(Module(value.toObject()));
-}
+bool is_region(const c10::IValue& value) { return value.isObject() && value.toObjectRef().type()->is_module() && is_region_module(Module(value.toObject())); }
 
 // run_region(Any region, Any arguments) -> Any: a tuple. What calls it may come from a file.
 void run_region(Stack& stack) {
   const c10::IValue arguments = torch::jit::pop(stack), region = torch::jit::pop(stack);
   if (!is_region(region) || !arguments.isTuple())
-    throw_user_error("{}: expected a region's module and a tuple of its arguments, found {} and {}", run_op,
-                     region.tagKind(), arguments.tagKind());
+    throw_user_error("{}: expected a region's module and a tuple of its arguments, found {} and {}", run_op, region.tagKind(), arguments.tagKind());
   const Module module(region.toObject());
   Region& runs = module.attr(forms_attribute).toCustomClass<RegionForms>()->get(module);
   torch::jit::push(stack, c10::ivalue::Tuple::create(runs.run(arguments.toTupleRef().elements().vec())));
@@ -169,8 +164,7 @@ struct RegisteredRegions {
         .def_pickle([](const c10::intrusive_ptr<RegionForms>& forms) { return forms->save(); },
                     [](RegionForms::State state) { return RegionForms::load(state); });
     operators.emplace(std::vector<std::optional<torch::jit::Operator>>{
-        torch::jit::Operator(fmt::format("{}(Any region, Any arguments) -> Any", run_op),
-                             run_region, c10::AliasAnalysisKind::CONSERVATIVE)});
+        torch::jit::Operator(fmt::format("{}(Any region, Any arguments) -> Any", run_op), run_region, c10::AliasAnalysisKind::CONSERVATIVE)});
   }
   std::optional<torch::jit::RegisterOperators> operators;
 };
@@ -178,8 +172,7 @@ const RegisteredRegions registered;
 
 }  // namespace
 
-Module make_region_module(const std::string& name, const JitRegion& region, const Options& options,
-                          const std::shared_ptr<torch::jit::CompilationUnit>& unit) {
+Module make_region_module(const std::string& name, const JitRegion& region, const Options& options, const std::shared_ptr<torch::jit::CompilationUnit>& unit) {
   Module module(c10::QualifiedName("__torch__.cxxinductor." + name), unit, /*shouldMangle=*/true);
   module.register_attribute(forms_attribute, c10::getCustomClassType<c10::intrusive_ptr<RegionForms>>(),
                             c10::make_intrusive<RegionForms>(name, options, at::empty({0}, at::kByte)));
@@ -208,8 +201,6 @@ bool is_region_module(const Module& module) {
   return module.hasattr(forms_attribute) && has_code(module) &&
          module.attr(forms_attribute).type() == c10::getCustomClassType<c10::intrusive_ptr<RegionForms>>();
 }
-std::string describe_region(const Module& module) {
-  return module.attr(forms_attribute).toCustomClass<RegionForms>()->describe();
-}
+std::string describe_region(const Module& module) { return module.attr(forms_attribute).toCustomClass<RegionForms>()->describe(); }
 
 }  // namespace cxxinductor::torch_bridge

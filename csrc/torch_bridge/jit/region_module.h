@@ -19,8 +19,7 @@ namespace cxxinductor::torch_bridge {
 torch::jit::Module make_region_module(const std::string& name, const JitRegion& region, const Options& options,
                                       const std::shared_ptr<torch::jit::CompilationUnit>& unit);
 // Inserts the call of a region module at the graph's insertion point; returns the region's results.
-std::vector<torch::jit::Value*> insert_region_call(torch::jit::Graph& graph, torch::jit::Value* module,
-                                                   const JitRegion& region);
+std::vector<torch::jit::Value*> insert_region_call(torch::jit::Graph& graph, torch::jit::Value* module, const JitRegion& region);
 
 // Compiles the forms that the region has for these architectures, or the machine's, signs them and keeps them for the next save. Unsupported
 // where one cannot be packaged. Returns how many. archs: as those of PackageOptions.

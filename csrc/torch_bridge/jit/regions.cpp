@@ -75,8 +75,7 @@ std::vector<Value*> inputs_of(const Interval& interval) {
   std::set<const Value*> seen;
   for (Node* node : interval)
     for (Value* value : taken_by(node))
-      if (!is_inside(interval, value->node()) && !is_constant(value->node()) && seen.insert(value).second)
-        inputs.push_back(value);
+      if (!is_inside(interval, value->node()) && !is_constant(value->node()) && seen.insert(value).second) inputs.push_back(value);
   return inputs;
 }
 
@@ -84,9 +83,7 @@ std::vector<Value*> outputs_of(const Interval& interval) {
   std::vector<Value*> outputs;
   for (Node* node : interval)
     for (Value* value : node->outputs())
-      if (std::any_of(value->uses().begin(), value->uses().end(),
-                      [&](const auto& use) { return !is_inside(interval, use.user); }))
-        outputs.push_back(value);
+      if (std::any_of(value->uses().begin(), value->uses().end(), [&](const auto& use) { return !is_inside(interval, use.user); })) outputs.push_back(value);
   return outputs;
 }
 
@@ -109,8 +106,7 @@ class RegionFinder {
     for_each_node(graph->block(), [this](Node* node) {
       const c10::FunctionSchema* schema = node->maybeSchema();
       if (node->kind() == prim::SetAttr) sets_attributes_ = true;
-      if (node->blocks().empty() && (schema == nullptr || schema->is_mutable() || node->hasSideEffects()))
-        writers_.push_back(node);
+      if (node->blocks().empty() && (schema == nullptr || schema->is_mutable() || node->hasSideEffects())) writers_.push_back(node);
     });
     visit(graph->block());
   }
@@ -147,12 +143,10 @@ class RegionFinder {
   bool may_come_before(Node* node, const Interval& interval) const {
     const bool reads_attribute = node->kind() == prim::GetAttr && !sets_attributes_;
     const c10::FunctionSchema* schema = node->maybeSchema();
-    if (!node->blocks().empty() || node->hasSideEffects() || node->isNondeterministic() ||
-        (!reads_attribute && (schema == nullptr || schema->is_mutable())))
+    if (!node->blocks().empty() || node->hasSideEffects() || node->isNondeterministic() || (!reads_attribute && (schema == nullptr || schema->is_mutable())))
       return false;
     return std::all_of(node->inputs().begin(), node->inputs().end(), [&](Value* input) {
-      return std::find(interval.begin(), interval.end(), input->node()) == interval.end() &&
-             (reads_attribute || !aliases_.hasWriters(input));
+      return std::find(interval.begin(), interval.end(), input->node()) == interval.end() && (reads_attribute || !aliases_.hasWriters(input));
     });
   }
 
@@ -179,8 +173,7 @@ class RegionFinder {
   // Helpers behind the last op that gives a tensor or writes a container stay behind the region; those before the first that it does not need stay before.
   void trim(Interval& interval) {
     const auto computes = [this](Node* node) { return role(node) <= Role::View; };
-    const auto last = std::find_if(interval.rbegin(), interval.rend(),
-                                   [&](Node* node) { return computes(node) || writes_container(node); });
+    const auto last = std::find_if(interval.rbegin(), interval.rend(), [&](Node* node) { return computes(node) || writes_container(node); });
     interval.erase(last.base(), interval.end());
     const auto first = std::find_if(interval.begin(), interval.end(), computes);
     if (std::any_of(interval.begin(), first, writes_container)) return;
@@ -194,9 +187,7 @@ class RegionFinder {
     NodeSet kept;
     const auto stays_before = [&](Node* node) {
       const std::vector<Value*> taken = taken_by(node);
-      const bool keep = needed.contains(node) || std::any_of(taken.begin(), taken.end(), [&](Value* value) {
-                          return kept.contains(value->node());
-                        });
+      const bool keep = needed.contains(node) || std::any_of(taken.begin(), taken.end(), [&](Value* value) { return kept.contains(value->node()); });
       if (keep) kept.insert(node);
       return !keep;
     };
@@ -222,9 +213,8 @@ class RegionFinder {
   bool writes_inside(Node* node, const std::vector<Value*>& values) const {
     const std::vector<Value*> written = written_containers(node);
     return std::any_of(written.begin(), written.end(), [&](Value* target) {
-      return std::any_of(values.begin(), values.end(), [&](Value* value) {
-        return holds_type(*value->type(), target->type()->kind()) && aliases_.mayContainAlias(value, target);
-      });
+      return std::any_of(values.begin(), values.end(),
+                         [&](Value* value) { return holds_type(*value->type(), target->type()->kind()) && aliases_.mayContainAlias(value, target); });
     });
   }
 
@@ -244,11 +234,9 @@ class RegionFinder {
     for (Value* output : outputs) {
       const Writes writes = writes_outside(output, interval);
       const auto shares = [&](Value* other) {
-        return other != output && (writes.tensors || (writes.containers && !is_tensor(other))) &&
-               aliases_.mayContainAlias(output, other);
+        return other != output && (writes.tensors || (writes.containers && !is_tensor(other))) && aliases_.mayContainAlias(output, other);
       };
-      if (std::any_of(inputs.begin(), inputs.end(), shares) || std::any_of(outputs.begin(), outputs.end(), shares))
-        return output->node();
+      if (std::any_of(inputs.begin(), inputs.end(), shares) || std::any_of(outputs.begin(), outputs.end(), shares)) return output->node();
     }
     return nullptr;
   }
@@ -323,8 +311,7 @@ size_t replace_regions(const std::shared_ptr<Graph>& graph, const MakeRegionCall
 std::set<std::string> boundaries_of(const Graph& graph) {
   std::set<std::string> names;
   for_each_node(const_cast<Graph&>(graph).block(), [&](Node* node) {
-    const bool structure = node->kind() == prim::GetAttr || node->kind() == prim::SetAttr ||
-                           node->kind() == prim::unchecked_cast || is_constant(node);
+    const bool structure = node->kind() == prim::GetAttr || node->kind() == prim::SetAttr || node->kind() == prim::unchecked_cast || is_constant(node);
     if (node->kind().is_aten() || node->kind() == prim::Loop || (node->kind().is_prim() && !structure && node->blocks().empty()))
       if (role_of(node, {}) == Role::Boundary) names.insert(node->kind().toQualString());
   });

@@ -24,8 +24,7 @@ struct JitRegion {
 using MakeRegionCall = std::function<std::vector<torch::jit::Value*>(const JitRegion&)>;
 
 // Replaces each region that is worth a call, in all blocks. Returns how many. excluded: nodes that cannot be in a region.
-size_t replace_regions(const std::shared_ptr<torch::jit::Graph>& graph, const MakeRegionCall& make_call,
-                       const NodeSet& excluded = {});
+size_t replace_regions(const std::shared_ptr<torch::jit::Graph>& graph, const MakeRegionCall& make_call, const NodeSet& excluded = {});
 
 // Ops that no region can hold, and so end them, each once: "aten::nonzero".
 std::set<std::string> boundaries_of(const torch::jit::Graph& graph);

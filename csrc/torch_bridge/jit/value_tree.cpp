@@ -1,8 +1,8 @@
 #include "torch_bridge/jit/value_tree.h"
 
 #include <ATen/core/Dict.h>
-#include <ATen/core/dynamic_type.h>
 #include <ATen/core/List.h>
+#include <ATen/core/dynamic_type.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -39,8 +39,7 @@ ValueTree::ValueTree(const c10::IValue& value, const Classify& classify, std::ve
     return;
   }
   if (!value.isTuple()) {
-    if (std::find(seen.begin(), seen.end(), value.internalToPointer()) != seen.end())
-      throw_unsupported("a list or dictionary that occurs twice in a value");
+    if (std::find(seen.begin(), seen.end(), value.internalToPointer()) != seen.end()) throw_unsupported("a list or dictionary that occurs twice in a value");
     seen.push_back(value.internalToPointer());
   }
   if (value.isTuple()) {

@@ -40,8 +40,8 @@ class ValueTree {
 
   Kind kind_ = Kind::Leaf;
   size_t argument_ = 0;
-  c10::IValue constant_;         // Constant; of a container: an empty one of its type
-  c10::TupleTypePtr type_;       // of a named tuple
+  c10::IValue constant_;           // Constant; of a container: an empty one of its type
+  c10::TupleTypePtr type_;         // of a named tuple
   std::vector<c10::IValue> keys_;  // of a dictionary
   std::vector<ValueTree> items_;
 };

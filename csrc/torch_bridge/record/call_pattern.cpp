@@ -28,8 +28,7 @@ std::optional<c10::MemoryFormat> format_of(const at::Tensor& tensor) {
 }
 
 ArgumentPattern pattern_of_tensor(const at::Tensor& tensor) {
-  if (tensor.layout() != c10::kStrided || tensor.is_quantized())
-    throw_unsupported("tensors of layout {}", c10::str(tensor.layout()));
+  if (tensor.layout() != c10::kStrided || tensor.is_quantized()) throw_unsupported("tensors of layout {}", c10::str(tensor.layout()));
   ArgumentPattern pattern;
   pattern.kind = Kind::Tensor;
   pattern.dtype = tensor.scalar_type();
@@ -45,8 +44,8 @@ ArgumentPattern pattern_of_tensor(const at::Tensor& tensor) {
 }
 
 bool is_constant(const c10::IValue& value) {
-  return value.isNone() || (value.isTensor() && !value.toTensor().defined()) || value.isBool() || value.isString() || value.isDevice() ||
-         value.isIntList() || value.isDoubleList() || value.isBoolList() || value.isComplexDouble();
+  return value.isNone() || (value.isTensor() && !value.toTensor().defined()) || value.isBool() || value.isString() || value.isDevice() || value.isIntList() ||
+         value.isDoubleList() || value.isBoolList() || value.isComplexDouble();
 }
 
 uint64_t bits_of(double number) { return std::bit_cast<uint64_t>(number); }
@@ -70,11 +69,10 @@ bool equals(const c10::IValue& a, const c10::IValue& b) {
 
 // What has to be equal in all calls that share a compiled form, sizes aside.
 bool is_alike(const ArgumentPattern& pattern, const at::Tensor& tensor) {
-  return pattern.dtype == tensor.scalar_type() && pattern.device == tensor.device() &&
-         static_cast<int64_t>(pattern.sizes.size()) == tensor.dim() && tensor.layout() == c10::kStrided &&
-         pattern.conjugate == tensor.is_conj() && pattern.negative == tensor.is_neg() &&
-         pattern.is_wrapped_number == tensor.unsafeGetTensorImpl()->is_wrapped_number() &&
-         pattern.format == format_of(tensor) && (pattern.format || tensor.strides() == c10::IntArrayRef(pattern.strides));
+  return pattern.dtype == tensor.scalar_type() && pattern.device == tensor.device() && static_cast<int64_t>(pattern.sizes.size()) == tensor.dim() &&
+         tensor.layout() == c10::kStrided && pattern.conjugate == tensor.is_conj() && pattern.negative == tensor.is_neg() &&
+         pattern.is_wrapped_number == tensor.unsafeGetTensorImpl()->is_wrapped_number() && pattern.format == format_of(tensor) &&
+         (pattern.format || tensor.strides() == c10::IntArrayRef(pattern.strides));
 }
 
 // Binds the symbols that sizes stand for; 0 is not bound yet, as symbols are above 1.
@@ -143,8 +141,7 @@ std::optional<std::vector<int64_t>> CallPattern::match(std::span<const c10::IVal
     const c10::IValue& argument = arguments[i];
     switch (pattern.kind) {
       case Kind::Tensor: {
-        if (!argument.isTensor() || !argument.toTensor().defined() || !is_alike(pattern, argument.toTensor()))
-          return std::nullopt;
+        if (!argument.isTensor() || !argument.toTensor().defined() || !is_alike(pattern, argument.toTensor())) return std::nullopt;
         const c10::IntArrayRef sizes = argument.toTensor().sizes();
         for (size_t d = 0; d < sizes.size(); ++d)
           if (!match_number(pattern.sizes[d], sizes[d], symbols)) return std::nullopt;
@@ -222,8 +219,7 @@ class Generalization {
 
 }  // namespace
 
-std::optional<CallPattern> CallPattern::generalized(std::span<const c10::IValue> arguments,
-                                                    Generality generality) const {
+std::optional<CallPattern> CallPattern::generalized(std::span<const c10::IValue> arguments, Generality generality) const {
   if (arguments.size() != arguments_.size()) return std::nullopt;
   CallPattern general = *this;
   Generalization made(generality);
@@ -264,20 +260,17 @@ CallPattern CallPattern::with_given_reals() const {
 
 sym::Assumptions assumptions_of(const CallPattern& pattern) {
   sym::Assumptions assumptions;
-  for (size_t symbol = 0; symbol < pattern.symbol_count(); ++symbol)
-    assumptions.set_range(symbol_name(symbol), {2, std::numeric_limits<int64_t>::max()});
+  for (size_t symbol = 0; symbol < pattern.symbol_count(); ++symbol) assumptions.set_range(symbol_name(symbol), {2, std::numeric_limits<int64_t>::max()});
   return assumptions;
 }
 
 model::SizeHints hints_of(const CallPattern& pattern) {
   model::SizeHints hints;
-  for (size_t symbol = 0; symbol < pattern.symbol_count(); ++symbol)
-    hints.emplace(symbol_name(symbol), pattern.hint(symbol));
+  for (size_t symbol = 0; symbol < pattern.symbol_count(); ++symbol) hints.emplace(symbol_name(symbol), pattern.hint(symbol));
   return hints;
 }
 
-std::optional<CallPattern> CallPattern::with_symbols(std::span<const c10::IValue> arguments, std::span<const std::vector<int64_t>> sizes,
-                                                     size_t symbol_count) {
+std::optional<CallPattern> CallPattern::with_symbols(std::span<const c10::IValue> arguments, std::span<const std::vector<int64_t>> sizes, size_t symbol_count) {
   CallPattern pattern(arguments);
   if (sizes.size() != arguments.size()) return std::nullopt;
   pattern.hints_.assign(symbol_count, 0);
@@ -343,9 +336,8 @@ std::string kind_text(const ArgumentPattern& pattern) {
       break;
   }
   return fmt::format("{} on {} {}{}{}{}", c10::toString(pattern.dtype), pattern.device.str(),
-                     pattern.format ? c10::str(*pattern.format) : fmt::format("strides {}", c10::str(pattern.strides)),
-                     pattern.conjugate ? " conjugate" : "", pattern.negative ? " negative" : "",
-                     pattern.is_wrapped_number ? " number" : "");
+                     pattern.format ? c10::str(*pattern.format) : fmt::format("strides {}", c10::str(pattern.strides)), pattern.conjugate ? " conjugate" : "",
+                     pattern.negative ? " negative" : "", pattern.is_wrapped_number ? " number" : "");
 }
 
 std::string symbol_name(size_t symbol) { return fmt::format("s{}", symbol); }
@@ -359,9 +351,7 @@ size_t symbol_number(std::string_view name) {
 
 namespace {
 
-sym::Expr to_expr(int64_t number) {
-  return number >= 0 ? sym::Expr(number) : sym::Expr::symbol(symbol_name(static_cast<size_t>(-1 - number)));
-}
+sym::Expr to_expr(int64_t number) { return number >= 0 ? sym::Expr(number) : sym::Expr::symbol(symbol_name(static_cast<size_t>(-1 - number))); }
 
 std::vector<sym::Expr> strides_in(c10::MemoryFormat format, const std::vector<sym::Expr>& sizes) {
   if (format == c10::MemoryFormat::Contiguous) return row_major_strides(sizes);
@@ -390,8 +380,7 @@ model::CallValueInfo info_of(const ArgumentPattern& pattern) {
   info.conjugate = pattern.conjugate;
   info.negative = pattern.negative;
   for (int64_t size : pattern.sizes) info.sizes.push_back(to_expr(size));
-  const bool has_numbers =
-      std::all_of(pattern.sizes.begin(), pattern.sizes.end(), [](int64_t size) { return size >= 0; });
+  const bool has_numbers = std::all_of(pattern.sizes.begin(), pattern.sizes.end(), [](int64_t size) { return size >= 0; });
   if (has_numbers || !pattern.format)
     info.strides.assign(pattern.strides.begin(), pattern.strides.end());
   else

@@ -57,8 +57,7 @@ class CallPattern {
 
   // Of these arguments, with symbols for the sizes and integers that are below 0 in `sizes` (by argument; symbol k is -1 - k). None where
   // other numbers differ, one symbol would stand for two, or for nothing.
-  static std::optional<CallPattern> with_symbols(std::span<const c10::IValue> arguments, std::span<const std::vector<int64_t>> sizes,
-                                                 size_t symbol_count);
+  static std::optional<CallPattern> with_symbols(std::span<const c10::IValue> arguments, std::span<const std::vector<int64_t>> sizes, size_t symbol_count);
   // The same pattern with the hints of these symbols in their place.
   CallPattern with_numbers(const std::vector<bool>& symbols) const;
   // As with_symbols takes them.
@@ -75,7 +74,7 @@ class CallPattern {
   void find_inputs();
 
   std::vector<ArgumentPattern> arguments_;
-  size_t reals_ = 0;  // floats that are inputs
+  size_t reals_ = 0;            // floats that are inputs
   std::vector<int64_t> hints_;  // by symbol: its value when the pattern was made
 };
 

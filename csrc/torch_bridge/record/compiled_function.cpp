@@ -24,16 +24,14 @@ CompiledFunction::CompiledFunction(std::string name, TracedFunction function, co
 CompiledFunction::NeedGradients CompiledFunction::need_gradients(const std::vector<c10::IValue>& arguments) {
   NeedGradients found;
   if (!at::GradMode::is_enabled()) return found;
-  for (const c10::IValue& argument : arguments)
-    found.push_back(argument.isTensor() && argument.toTensor().defined() && argument.toTensor().requires_grad());
+  for (const c10::IValue& argument : arguments) found.push_back(argument.isTensor() && argument.toTensor().defined() && argument.toTensor().requires_grad());
   return found;
 }
 
 CompiledFunction::Traced& CompiledFunction::traced(const NeedGradients& arguments) {
   const std::lock_guard lock(mutex_);
   if (const auto found = traced_.find(arguments); found != traced_.end()) return *found->second;
-  Tracer tracer = arguments.empty() ? inference_tracer(name_, function_, options_)
-                                    : gradient_tracer(name_, function_, arguments, options_);
+  Tracer tracer = arguments.empty() ? inference_tracer(name_, function_, options_) : gradient_tracer(name_, function_, arguments, options_);
   std::unique_ptr<Traced> made(new Traced{std::move(tracer), {name_, options_, {.warns = true}}});
   const ForkGuard guard(ForkLock::Leaf);
   return *traced_.emplace(arguments, std::move(made)).first->second;
@@ -54,8 +52,8 @@ std::string CompiledFunction::describe() const {
   std::string text;
   for (const auto& [arguments, traced] : traced_) text += traced->forms.describe();
   if (uncompiled_calls_ > 0)
-    text += fmt::format("{}: {} of {} calls ran as they are: autocast was on, a compile was under way, or a reason above\n", name_,
-                        uncompiled_calls_.load(), calls_.load());
+    text += fmt::format("{}: {} of {} calls ran as they are: autocast was on, a compile was under way, or a reason above\n", name_, uncompiled_calls_.load(),
+                        calls_.load());
   return text.empty() ? fmt::format("{}: has not been called\n", name_) : text;
 }
 

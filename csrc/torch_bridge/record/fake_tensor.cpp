@@ -32,8 +32,7 @@ std::vector<size_t> order_of(at::MemoryFormat format, size_t rank) {
 
 }  // namespace
 
-FakeTensor::FakeTensor(c10::Storage storage, const model::CallValueInfo& info, model::CallValue value,
-                       SharedSizes sizes)
+FakeTensor::FakeTensor(c10::Storage storage, const model::CallValueInfo& info, model::CallValue value, SharedSizes sizes)
     : TensorImpl(std::move(storage), keys_of(info), c10::scalarTypeToTypeMeta(to_torch(info.dtype))),
       value_(value),
       sizes_(std::move(sizes)),
@@ -54,8 +53,8 @@ FakeTensor::FakeTensor(const FakeTensor& other)
 }
 
 void FakeTensor::set_symbolic_sizes() {
-  set_sizes_and_strides(c10::SymIntArrayRef(to_symints(sizes_expr_, sizes_)),
-                        c10::SymIntArrayRef(to_symints(strides_expr_, sizes_)), to_symint(offset_expr_, sizes_));
+  set_sizes_and_strides(c10::SymIntArrayRef(to_symints(sizes_expr_, sizes_)), c10::SymIntArrayRef(to_symints(strides_expr_, sizes_)),
+                        to_symint(offset_expr_, sizes_));
 }
 
 c10::intrusive_ptr<FakeTensor> FakeTensor::copy(bool allow_tensor_metadata_change) const {
@@ -65,15 +64,13 @@ c10::intrusive_ptr<FakeTensor> FakeTensor::copy(bool allow_tensor_metadata_chang
   return made;
 }
 
-c10::intrusive_ptr<c10::TensorImpl> FakeTensor::shallow_copy_and_detach(const c10::VariableVersion& version,
-                                                                        bool allow_tensor_metadata_change) const {
+c10::intrusive_ptr<c10::TensorImpl> FakeTensor::shallow_copy_and_detach(const c10::VariableVersion& version, bool allow_tensor_metadata_change) const {
   auto made = copy(allow_tensor_metadata_change);
   if (!made->is_inference()) made->set_version_counter(version);
   return made;
 }
 
-c10::intrusive_ptr<c10::TensorImpl> FakeTensor::shallow_copy_and_detach(c10::VariableVersion&& version,
-                                                                        bool allow_tensor_metadata_change) const {
+c10::intrusive_ptr<c10::TensorImpl> FakeTensor::shallow_copy_and_detach(c10::VariableVersion&& version, bool allow_tensor_metadata_change) const {
   auto made = copy(allow_tensor_metadata_change);
   if (!made->is_inference()) made->set_version_counter(std::move(version));
   return made;
@@ -87,8 +84,7 @@ void FakeTensor::become(const FakeTensor& other) {
   set_symbolic_sizes();
 }
 
-c10::IntArrayRef FakeTensor::specialized(const std::vector<sym::Expr>& expressions,
-                                         std::vector<int64_t>& numbers) const {
+c10::IntArrayRef FakeTensor::specialized(const std::vector<sym::Expr>& expressions, std::vector<int64_t>& numbers) const {
   numbers.clear();
   for (sym::Expr e : expressions) numbers.push_back(sizes_->specialize(e));
   return numbers;
@@ -98,8 +94,7 @@ c10::IntArrayRef FakeTensor::sizes_custom() const { return specialized(sizes_exp
 c10::IntArrayRef FakeTensor::strides_custom() const { return specialized(strides_expr_, stride_numbers_); }
 
 int64_t FakeTensor::numel_custom() const {
-  return std::accumulate(sizes_expr_.begin(), sizes_expr_.end(), int64_t{1},
-                         [this](int64_t product, sym::Expr e) { return product * sizes_->specialize(e); });
+  return std::accumulate(sizes_expr_.begin(), sizes_expr_.end(), int64_t{1}, [this](int64_t product, sym::Expr e) { return product * sizes_->specialize(e); });
 }
 
 int64_t FakeTensor::storage_offset_custom() const { return sizes_->specialize(offset_expr_); }
@@ -129,16 +124,14 @@ bool FakeTensor::is_strides_like_custom(at::MemoryFormat format) const {
 c10::SymBool FakeTensor::sym_is_non_overlapping_and_dense_custom() const {
   std::vector<size_t> order(sizes_expr_.size());
   std::iota(order.begin(), order.end(), 0);
-  std::sort(order.begin(), order.end(),
-            [this](size_t a, size_t b) { return sizes_->hint(strides_expr_[a]) < sizes_->hint(strides_expr_[b]); });
+  std::sort(order.begin(), order.end(), [this](size_t a, size_t b) { return sizes_->hint(strides_expr_[a]) < sizes_->hint(strides_expr_[b]); });
   return is_dense_in(order);
 }
 
 c10::Storage make_fake_storage(Device device) {
-  c10::Storage storage(c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), c10::SymInt(0),
-                                                             at::DataPtr(nullptr, to_torch(device)), nullptr, false));
-  storage.unsafeGetStorageImpl()->release_data_and_set_meta_custom_data_ptr_error_msg_(
-      "a tensor without memory has no elements");
+  c10::Storage storage(
+      c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), c10::SymInt(0), at::DataPtr(nullptr, to_torch(device)), nullptr, false));
+  storage.unsafeGetStorageImpl()->release_data_and_set_meta_custom_data_ptr_error_msg_("a tensor without memory has no elements");
   return storage;
 }
 

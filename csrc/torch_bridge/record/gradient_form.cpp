@@ -38,8 +38,7 @@ struct GradientGraphs {
 // The backward pass of one call.
 class BackwardNode final : public torch::autograd::Node {
  public:
-  BackwardNode(std::shared_ptr<const GradientGraphs> graphs, torch::autograd::edge_list edges)
-      : Node(std::move(edges)), graphs_(std::move(graphs)) {}
+  BackwardNode(std::shared_ptr<const GradientGraphs> graphs, torch::autograd::edge_list edges) : Node(std::move(edges)), graphs_(std::move(graphs)) {}
 
   std::string name() const override { return "CompiledFunctionBackward"; }
 
@@ -61,16 +60,13 @@ class BackwardNode final : public torch::autograd::Node {
   }
 
   variable_list apply(variable_list&& gradients) override {
-    if (at::GradMode::is_enabled())
-      throw_user_error("a compiled function has no gradients of gradients: call the function itself where create_graph is set");
+    if (at::GradMode::is_enabled()) throw_user_error("a compiled function has no gradients of gradients: call the function itself where create_graph is set");
     const std::lock_guard lock(mutex_);
     std::vector<c10::IValue> inputs;
-    for (const Kept& kept : kept_)
-      inputs.push_back(kept.number.isNone() ? c10::IValue(kept.tensor.unpack(shared_from_this())) : kept.number);
+    for (const Kept& kept : kept_) inputs.push_back(kept.number.isNone() ? c10::IValue(kept.tensor.unpack(shared_from_this())) : kept.number);
     for (size_t i = 0; i < gradients.size(); ++i) inputs.emplace_back(laid_out(i, std::move(gradients[i])));
     variable_list found;
-    for (const c10::IValue& gradient : graphs_->backward->run(std::move(inputs)))
-      found.push_back(gradient.isTensor() ? gradient.toTensor() : at::Tensor());
+    for (const c10::IValue& gradient : graphs_->backward->run(std::move(inputs))) found.push_back(gradient.isTensor() ? gradient.toTensor() : at::Tensor());
     return found;
   }
 
@@ -124,8 +120,8 @@ std::vector<c10::IValue> run(const std::shared_ptr<const GradientGraphs>& graphs
 
 CompiledForm compile_gradients(GradientTrace traced, const CompileSettings& settings, const Options& options, const InterruptCheck& interrupted) {
   traced.trace.calls.frozen.clear();  // training changes what it captured
-  SplitGraphs split = model::split_gradients(model::functionalize(traced.trace.calls, DispatcherSchemas()), traced.results,
-                                             traced.output_gradients, DispatcherSchemas());
+  SplitGraphs split =
+      model::split_gradients(model::functionalize(traced.trace.calls, DispatcherSchemas()), traced.results, traced.output_gradients, DispatcherSchemas());
   auto graphs = std::make_shared<GradientGraphs>();
   graphs->kept_bytes = model::kept_bytes(split);
   graphs->forward = CompiledGraph::from_trace(std::move(split.forward), settings, options, interrupted);

@@ -22,15 +22,13 @@ using torch::autograd::variable_list;
 
 void require_no_hooks(const Node& node) {
   auto& seen = const_cast<Node&>(node);  // retains_grad_hooks has no const form
-  if (!seen.tensor_pre_hooks().empty() || !seen.retains_grad_hooks().empty() || !node.pre_hooks().empty() ||
-      !node.post_hooks().empty())
+  if (!seen.tensor_pre_hooks().empty() || !seen.retains_grad_hooks().empty() || !node.pre_hooks().empty() || !node.post_hooks().empty())
     throw_unsupported("{}: a hook sees its gradient", node.name());
 }
 
 class BackwardWalk {
  public:
-  BackwardWalk(const std::vector<at::Tensor>& outputs, const std::vector<at::Tensor>& output_gradients,
-               const std::vector<at::Tensor>& inputs) {
+  BackwardWalk(const std::vector<at::Tensor>& outputs, const std::vector<at::Tensor>& output_gradients, const std::vector<at::Tensor>& inputs) {
     for (const at::Tensor& input : inputs) {
       inputs_.push_back(torch::autograd::impl::gradient_edge(input));
       ends_.insert(inputs_.back().function.get());
@@ -54,8 +52,7 @@ class BackwardWalk {
     std::vector<at::Tensor> found;
     for (const Edge& input : inputs_) {
       const auto buffer = buffers_.find(input.function.get());
-      found.push_back(buffer == buffers_.end() || buffer->second.size() <= input.input_nr ? at::Tensor()
-                                                                                           : buffer->second[input.input_nr]);
+      found.push_back(buffer == buffers_.end() || buffer->second.size() <= input.input_nr ? at::Tensor() : buffer->second[input.input_nr]);
     }
     return found;
   }

@@ -9,9 +9,8 @@ bool is_default(const c10::IValue& value, const c10::Argument& formal) {
   if (!formal.default_value() || value.isTensor() || value.isTensorList()) return false;
   const c10::IValue& usual = *formal.default_value();
   if (usual.isNone() || value.isNone()) return usual.isNone() && value.isNone();
-  const bool comparable = (value.isInt() && usual.isInt()) || (value.isBool() && usual.isBool()) ||
-                          (value.isDouble() && usual.isDouble()) || (value.isString() && usual.isString()) ||
-                          (value.isIntList() && usual.isIntList());
+  const bool comparable = (value.isInt() && usual.isInt()) || (value.isBool() && usual.isBool()) || (value.isDouble() && usual.isDouble()) ||
+                          (value.isString() && usual.isString()) || (value.isIntList() && usual.isIntList());
   return comparable && value == usual;
 }
 

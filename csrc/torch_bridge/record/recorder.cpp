@@ -111,14 +111,12 @@ CallValue Recorder::latest(CallValue value) {
 }
 
 Call Recorder::make_call(const c10::OperatorHandle& op, const torch::jit::Stack& stack) {
-  Call call = torch_bridge::make_call(
-      op, stack, [this](const at::Tensor& tensor) -> Arg { return OperandRef{value_of(tensor)}; });
+  Call call = torch_bridge::make_call(op, stack, [this](const at::Tensor& tensor) -> Arg { return OperandRef{value_of(tensor)}; });
   call.origin = origin_;
   return call;
 }
 
-void Recorder::finish(Call call, const c10::OperatorHandle& op, torch::jit::Stack& stack,
-                      std::vector<CallValueInfo> results) {
+void Recorder::finish(Call call, const c10::OperatorHandle& op, torch::jit::Stack& stack, std::vector<CallValueInfo> results) {
   const c10::FunctionSchema& schema = op.schema();
   const std::string base = call.callee.substr(call.callee.rfind(':') + 1);
   std::map<std::string, at::Tensor> written;  // by alias set
@@ -132,8 +130,7 @@ void Recorder::finish(Call call, const c10::OperatorHandle& op, torch::jit::Stac
   const auto tensor_of_result = [&](size_t position, CallValue value) {
     const c10::AliasInfo* alias = schema.returns()[position].alias_info();
     if (alias != nullptr && alias->isWrite() && !alias->beforeSets().empty())
-      if (const auto found = written.find(alias->beforeSets().begin()->toUnqualString()); found != written.end())
-        return found->second;
+      if (const auto found = written.find(alias->beforeSets().begin()->toUnqualString()); found != written.end()) return found->second;
     return tensor_of(value);
   };
   call.result_is_list = returns_list(op);
@@ -158,8 +155,7 @@ void Recorder::finish(Call call, const c10::OperatorHandle& op, torch::jit::Stac
 
 const std::optional<model::OpRule>& Recorder::rule_of(const c10::OperatorName& name) {
   auto found = rules_.find(name);
-  if (found == rules_.end())
-    found = rules_.emplace(name, model::OpRule::find(name.name, name.overload_name, DispatcherSchemas())).first;
+  if (found == rules_.end()) found = rules_.emplace(name, model::OpRule::find(name.name, name.overload_name, DispatcherSchemas())).first;
   return found->second;
 }
 
@@ -200,8 +196,7 @@ struct Recorder::Scope::Guards {
   c10::impl::IncludeDispatchKeyGuard recording{recording_key};
 };
 
-Recorder::Scope::Scope(Recorder& recorder, Autograd autograd)
-    : guards_(std::make_unique<Guards>(autograd)), outer_(std::exchange(current, &recorder)) {}
+Recorder::Scope::Scope(Recorder& recorder, Autograd autograd) : guards_(std::make_unique<Guards>(autograd)), outer_(std::exchange(current, &recorder)) {}
 Recorder::Scope::~Scope() { current = outer_; }
 
 }  // namespace cxxinductor::torch_bridge

@@ -78,8 +78,7 @@ class Recorder {
   model::Call make_call(const c10::OperatorHandle& op, const torch::jit::Stack& stack);
   const std::optional<model::OpRule>& rule_of(const c10::OperatorName& name);
   bool record_inferred(const c10::OperatorHandle& op, torch::jit::Stack& stack);
-  void finish(model::Call call, const c10::OperatorHandle& op, torch::jit::Stack& stack,
-              std::vector<model::CallValueInfo> results);
+  void finish(model::Call call, const c10::OperatorHandle& op, torch::jit::Stack& stack, std::vector<model::CallValueInfo> results);
   std::string new_name(std::string_view wanted);
 
   model::CallGraph& graph_;

@@ -68,12 +68,8 @@ class SizeNode final : public c10::SymNodeImpl {
   bool bool_() override { return sizes_->is_true(expression_); }
   bool guard_size_oblivious(const char* file, int64_t line) override { return guard_bool(file, line); }
   bool expect_true(const char* file, int64_t line) override { return guard_bool(file, line); }
-  bool guard_or_false(const char* /*file*/, int64_t /*line*/) override {
-    return sizes_->prove(expression_).value_or(false);
-  }
-  bool guard_or_true(const char* /*file*/, int64_t /*line*/) override {
-    return sizes_->prove(expression_).value_or(true);
-  }
+  bool guard_or_false(const char* /*file*/, int64_t /*line*/) override { return sizes_->prove(expression_).value_or(false); }
+  bool guard_or_true(const char* /*file*/, int64_t /*line*/) override { return sizes_->prove(expression_).value_or(true); }
   bool statically_known_true(const char* file, int64_t line) override { return guard_or_false(file, line); }
 
   c10::SymNode clone() override { return c10::make_intrusive<SizeNode>(*this); }
@@ -81,8 +77,7 @@ class SizeNode final : public c10::SymNodeImpl {
   c10::SymNode wrap_bool(bool value) override { return condition(value ? 1 : 0); }
   c10::SymNode wrap_float(double value) override { return real(value); }
 
-  SizeNode(const SizeNode& other)
-      : expression_(other.expression_), type_(other.type_), real_(other.real_), sizes_(other.sizes_) {}
+  SizeNode(const SizeNode& other) : expression_(other.expression_), type_(other.type_), real_(other.real_), sizes_(other.sizes_) {}
 
  private:
   static sym::Expr of(const c10::SymNode& node) {
@@ -100,8 +95,7 @@ class SizeNode final : public c10::SymNodeImpl {
   sym::Expr equality(sym::Expr other) const {
     const sym::Assumptions& known = sizes_->assumptions();
     if (sym::prove_equal(expression_, other, known)) return 1;
-    const bool differ = sym::prove_less(expression_, other, known).value_or(false) ||
-                        sym::prove_less(other, expression_, known).value_or(false);
+    const bool differ = sym::prove_less(expression_, other, known).value_or(false) || sym::prove_less(other, expression_, known).value_or(false);
     return differ ? sym::Expr(0) : model::equal_condition(expression_, other);
   }
   sym::Expr less(sym::Expr a, sym::Expr b) const {

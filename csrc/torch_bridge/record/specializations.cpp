@@ -65,17 +65,15 @@ bool writes_shared_memory(const Specializations::Form& form, std::vector<c10::IV
 std::vector<bool> fixed_symbols(const CallPattern& pattern, const TracedForm& traced) {
   std::vector<bool> fixed(pattern.symbol_count());
   for (size_t symbol = 0; symbol < fixed.size(); ++symbol)
-    fixed[symbol] = std::any_of(traced.guards.begin(), traced.guards.end(), [&](const model::SizeGuard& guard) {
-      return fixes(guard, symbol, pattern, traced.has_solved_guards);
-    });
+    fixed[symbol] = std::any_of(traced.guards.begin(), traced.guards.end(),
+                                [&](const model::SizeGuard& guard) { return fixes(guard, symbol, pattern, traced.has_solved_guards); });
   return fixed;
 }
 
 }  // namespace
 
 Tracer inference_tracer(std::string name, TracedFunction function, Options options, PlanFinder find_plan) {
-  return [name = std::move(name), function = std::move(function), options = std::move(options),
-          find_plan = std::move(find_plan)](const CallPattern& pattern) {
+  return [name = std::move(name), function = std::move(function), options = std::move(options), find_plan = std::move(find_plan)](const CallPattern& pattern) {
     auto traced = std::make_shared<Trace>(trace(name, function, pattern));
     TracedForm form;
     form.guards = std::move(traced->guards);
@@ -97,21 +95,21 @@ Specializations::Specializations(std::string name, const Options& options, Speci
     : name_(std::move(name)), find_packaged_(std::move(find_packaged)), options_(options), policy_(policy) {}
 
 // A compile that has begun is interrupted.
-Specializations::~Specializations() { if (!options_.wait) graph_compiles(options_).cancel(this); }
+Specializations::~Specializations() {
+  if (!options_.wait) graph_compiles(options_).cancel(this);
+}
 
 bool Specializations::holds(const Form& form, const std::vector<c10::IValue>& arguments) {
   if (form.settings != CompileSettings::current()) return false;
   const auto symbols = form.pattern.match(arguments);
   if (!symbols) return false;
   const auto value_of = [&](std::string_view name) { return symbols->at(symbol_number(name)); };
-  return std::all_of(form.guards.begin(), form.guards.end(),
-                     [&](const model::SizeGuard& guard) { return model::holds(guard, value_of); });
+  return std::all_of(form.guards.begin(), form.guards.end(), [&](const model::SizeGuard& guard) { return model::holds(guard, value_of); });
 }
 
 std::shared_ptr<const Specializations::Form> Specializations::find(const std::vector<c10::IValue>& arguments) const {
   const std::shared_lock lock(mutex_);
-  const auto found =
-      std::find_if(forms_.rbegin(), forms_.rend(), [&](const auto& form) { return holds(*form, arguments); });
+  const auto found = std::find_if(forms_.rbegin(), forms_.rend(), [&](const auto& form) { return holds(*form, arguments); });
   return found == forms_.rend() ? nullptr : *found;
 }
 
@@ -152,8 +150,7 @@ std::pair<CallPattern, TracedForm> Specializations::trace(const std::vector<c10:
   return {std::move(with_numbers), std::move(traced)};
 }
 
-std::shared_ptr<const Specializations::Form> Specializations::make(const std::vector<c10::IValue>& arguments,
-                                                                   const Tracer& tracer) {
+std::shared_ptr<const Specializations::Form> Specializations::make(const std::vector<c10::IValue>& arguments, const Tracer& tracer) {
   const std::lock_guard lock(tracing_);
   if (auto found = find(arguments)) return found;
   {
@@ -216,8 +213,7 @@ void Specializations::add(const std::shared_ptr<const Form>& form) {
   forms_.push_back(form);
 }
 
-std::shared_ptr<const Specializations::Form> Specializations::form_for(const std::vector<c10::IValue>& arguments,
-                                                                       const Tracer& tracer) {
+std::shared_ptr<const Specializations::Form> Specializations::form_for(const std::vector<c10::IValue>& arguments, const Tracer& tracer) {
   std::shared_ptr<const Form> form = find(arguments);
   if (!form) {
     try {
@@ -233,8 +229,7 @@ std::shared_ptr<const Specializations::Form> Specializations::form_for(const std
   return form;
 }
 
-std::optional<std::vector<c10::IValue>> Specializations::run(std::vector<c10::IValue>&& arguments,
-                                                             const Tracer& tracer) {
+std::optional<std::vector<c10::IValue>> Specializations::run(std::vector<c10::IValue>&& arguments, const Tracer& tracer) {
   const std::shared_ptr<const Form> form = form_for(arguments, tracer);
   if (!form) return std::nullopt;
   return form->compiled.run(form->pattern.take_inputs(arguments));

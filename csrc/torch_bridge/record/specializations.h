@@ -28,17 +28,17 @@ struct CompiledForm {
   // Takes CallPattern::take_inputs. None: the caller runs the function itself, whose reason is `reason`.
   std::function<std::vector<c10::IValue>(std::vector<c10::IValue> inputs)> run;
   std::function<std::string(std::string_view title)> describe;
-  std::string reason;  // why it was not compiled, or runs op by op through ATen; "" otherwise
+  std::string reason;                          // why it was not compiled, or runs op by op through ATen; "" otherwise
   std::shared_ptr<const CompiledGraph> graph;  // null: `run` is more than a run of one
 };
 
 // A function recorded for a kind of arguments, to be compiled.
 struct TracedForm {
   std::vector<model::SizeGuard> guards;
-  bool has_solved_guards = false;         // sizes that guards tie to others are written in terms of these
-  bool writes = false;                    // to an argument, or to what is captured
-  std::vector<at::Tensor> captured;       // tensors with memory that it reads or writes beside its arguments
-  bool is_packaged = false;               // compiled before: `compile` reads it back
+  bool has_solved_guards = false;    // sizes that guards tie to others are written in terms of these
+  bool writes = false;               // to an argument, or to what is captured
+  std::vector<at::Tensor> captured;  // tensors with memory that it reads or writes beside its arguments
+  bool is_packaged = false;          // compiled before: `compile` reads it back
   // Once, on any thread.
   std::function<CompiledForm(const CompileSettings& settings, const InterruptCheck& interrupted)> compile;
 };
@@ -55,9 +55,9 @@ using PatternFinder = std::function<std::vector<CallPattern>(std::span<const c10
 
 struct SpecializationPolicy {
   // When numbers that differ between calls become inputs.
-  bool reals = false;         // floats: at the second
+  bool reals = false;        // floats: at the second
   size_t sets_of_sizes = 1;  // compiled as numbers before sizes become symbols
-  bool warns = false;         // of forms that are not compiled, by PyTorch's warnings
+  bool warns = false;        // of forms that are not compiled, by PyTorch's warnings
 };
 
 class Specializations {
@@ -73,7 +73,7 @@ class Specializations {
     const CompileSettings settings;
     std::vector<model::SizeGuard> guards;
     bool writes = false;
-    std::vector<c10::IValue> captured;  // tensors
+    std::vector<c10::IValue> captured;   // tensors
     std::atomic<bool> is_ready = false;  // `compiled` is what it stays
     CompiledForm compiled;
   };

@@ -36,8 +36,7 @@ Arg list_to_arg(const c10::IValue& value, const c10::TypePtr& element, const Ten
 }  // namespace
 
 Arg to_arg(const c10::IValue& value, const c10::TypePtr& type, const TensorToArg& tensor_to_arg) {
-  if (const auto* optional = type->castRaw<c10::OptionalType>())
-    return value.isNone() ? Arg() : to_arg(value, optional->getElementType(), tensor_to_arg);
+  if (const auto* optional = type->castRaw<c10::OptionalType>()) return value.isNone() ? Arg() : to_arg(value, optional->getElementType(), tensor_to_arg);
   if (value.isNone()) return {};
   if (value.isTensor()) return value.toTensor().defined() ? tensor_to_arg(value.toTensor()) : Arg();
   if (value.isList()) {
@@ -49,8 +48,7 @@ Arg to_arg(const c10::IValue& value, const c10::TypePtr& type, const TensorToArg
   if (value.isInt() || value.isSymInt()) return integer_to_arg(value, type->kind());
   if (value.isDouble()) return value.toDouble();
   if (value.isSymFloat()) return value.toSymFloat().guard_float(__FILE__, __LINE__);
-  if (value.isComplexDouble())
-    return std::complex<double>(value.toComplexDouble().real(), value.toComplexDouble().imag());
+  if (value.isComplexDouble()) return std::complex<double>(value.toComplexDouble().real(), value.toComplexDouble().imag());
   if (value.isString()) return value.toStringRef();
   if (value.isDevice()) return from_torch(value.toDevice());
   throw_unsupported("arguments of type {} in a call of an op", value.tagKind());

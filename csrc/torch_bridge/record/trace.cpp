@@ -18,8 +18,7 @@ namespace {
 
 Arg output_of(const c10::IValue& value, Recorder& recorder) {
   if (value.isNone()) return {};
-  if (value.isTensor())
-    return value.toTensor().defined() ? Arg(OperandRef{recorder.value_of(value.toTensor())}) : Arg();
+  if (value.isTensor()) return value.toTensor().defined() ? Arg(OperandRef{recorder.value_of(value.toTensor())}) : Arg();
   if (value.isInt()) return value.toInt();
   if (value.isSymInt()) {
     const sym::Expr e = to_expr(value.toSymInt());
@@ -154,8 +153,7 @@ std::optional<GradientTrace> trace_with_gradients(std::string name, const Traced
     }
     const size_t captured = tracing.calls().inputs.size();
     for (const at::Tensor& gradient : gradients(outputs, output_gradients, inputs)) tracing.add_output(gradient);
-    for (size_t input = captured; input < tracing.calls().inputs.size(); ++input)
-      found.captured_inputs.push_back(static_cast<uint32_t>(input));
+    for (size_t input = captured; input < tracing.calls().inputs.size(); ++input) found.captured_inputs.push_back(static_cast<uint32_t>(input));
   } catch (const c10::Error& error) {
     throw_unsupported("{}", error.what_without_backtrace());
   }

@@ -35,11 +35,11 @@ struct GradientTrace {
   // Outputs: those of the function, then the gradient with regard to each differentiable input, or none.
   // Inputs: those of the function, one gradient of each differentiable output, captured tensors; not in that order.
   Trace trace;
-  size_t results = 0;                           // of the function
-  std::vector<uint32_t> differentiable_inputs;  // positions of arguments and captured tensors that require gradients
-  std::vector<uint32_t> captured_inputs;        // positions of trace.captured
-  std::vector<uint32_t> output_gradients;       // positions of inputs
-  std::vector<uint32_t> differentiable_outputs; // positions of outputs
+  size_t results = 0;                            // of the function
+  std::vector<uint32_t> differentiable_inputs;   // positions of arguments and captured tensors that require gradients
+  std::vector<uint32_t> captured_inputs;         // positions of trace.captured
+  std::vector<uint32_t> output_gradients;        // positions of inputs
+  std::vector<uint32_t> differentiable_outputs;  // positions of outputs
 };
 
 // requires_gradient: of each argument of the pattern. None where no result depends on what requires gradients.

@@ -46,8 +46,7 @@ class Replay {
       const Recorder::Scope scope(recorder_);
       for (const Call& call : read_.calls) replay(call);
     }
-    for (Arg& output : out_.outputs)
-      for_each_operand_ref(output, [this](OperandRef& ref) { ref.operand = value(ref.operand); });
+    for (Arg& output : out_.outputs) for_each_operand_ref(output, [this](OperandRef& ref) { ref.operand = value(ref.operand); });
     for (auto& [input, last] : out_.mutations) last = value(last);
     for (CallValue input : read_.inputs)
       if (!model::show_the_same(out_.values[value(input)], out_.values[*values_[input]]))
@@ -90,13 +89,11 @@ class Replay {
   // Numbers that calls make of tensors, and their readers, stay as they were read; so do calls with a symbol where the
   // schema has a tensor, of which ATen would make a tensor.
   bool takes_tensors_alone(const Call& call, const c10::FunctionSchema& schema) const {
-    bool alone = std::all_of(call.results.begin(), call.results.end(), [this](CallValue result) {
-      return is_tensor(result) || read_.values[result].kind == CallValueInfo::Kind::None;
-    });
+    bool alone = std::all_of(call.results.begin(), call.results.end(),
+                             [this](CallValue result) { return is_tensor(result) || read_.values[result].kind == CallValueInfo::Kind::None; });
     for_each_operand_ref(call, [&](OperandRef ref) { alone = alone && is_tensor(ref.operand); });
     for (size_t i = 0; i < std::min(call.args.size(), schema.arguments().size()); ++i)
-      alone =
-          alone && !(call.args[i].as<sym::Expr>() && schema.arguments()[i].type()->kind() == c10::TypeKind::TensorType);
+      alone = alone && !(call.args[i].as<sym::Expr>() && schema.arguments()[i].type()->kind() == c10::TypeKind::TensorType);
     return alone;
   }
 
@@ -113,11 +110,9 @@ class Replay {
   void share_storages(const Call& call) {
     const auto schema = DispatcherSchemas().find(call.callee, call.overload);
     if (!schema) return;
-    const std::vector<int> alias_of =
-        model::effects_of_call(call.args, call.kwargs, *schema, call.results.size()).alias_of;
+    const std::vector<int> alias_of = model::effects_of_call(call.args, call.kwargs, *schema, call.results.size()).alias_of;
     for (size_t r = 0; r < alias_of.size(); ++r)
-      if (alias_of[r] >= 0)
-        out_.values[call.results[r]].storage = out_.values[static_cast<CallValue>(alias_of[r])].storage;
+      if (alias_of[r] >= 0) out_.values[call.results[r]].storage = out_.values[static_cast<CallValue>(alias_of[r])].storage;
   }
 
   void bind(const Call& call, const std::vector<c10::IValue>& stack) {
@@ -160,14 +155,12 @@ void require_guards_on_inputs(const Replayed& replayed) {
   }
   for (const model::SizeGuard& guard : replayed.guards)
     for (const sym::Expr symbol : guard.expression.free_symbols())
-      if (!known.contains(symbol.name()))
-        throw_unsupported("its calls depend on a size that is data: {}", model::to_string(guard));
+      if (!known.contains(symbol.name())) throw_unsupported("its calls depend on a size that is data: {}", model::to_string(guard));
 }
 
 CallGraph functional_calls(const Replayed& replayed) {
   for (const Call& call : replayed.calls.calls)
-    if (call.autocast.is_on())
-      throw_unsupported("{}: autocast decides its dtypes, and it stays one call", describe(replayed.calls, call));
+    if (call.autocast.is_on()) throw_unsupported("{}: autocast decides its dtypes, and it stays one call", describe(replayed.calls, call));
   return model::decompose(model::functionalize(replayed.calls, DispatcherSchemas()), DispatcherSchemas());
 }
 

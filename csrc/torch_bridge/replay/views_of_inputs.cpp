@@ -17,9 +17,7 @@ using model::CallValueInfo;
 
 namespace {
 
-bool is_plain(const CallValueInfo& info) {
-  return info.kind == CallValueInfo::Kind::Tensor && info.storage != 0 && !info.conjugate && !info.negative;
-}
+bool is_plain(const CallValueInfo& info) { return info.kind == CallValueInfo::Kind::Tensor && info.storage != 0 && !info.conjugate && !info.negative; }
 
 }  // namespace
 
@@ -30,9 +28,8 @@ ViewsOfInputs::ViewsOfInputs(const CallGraph& calls) : inputs_(calls) {
     const auto* ref = calls.outputs[o].as<OperandRef>();
     if (ref == nullptr || !is_plain(calls.values[ref->operand])) continue;
     const CallValueInfo& shown = calls.values[ref->operand];
-    const auto of = std::find_if(written.begin(), written.end(), [&](uint32_t input) {
-      return is_plain(infos[input]) && infos[input].storage == shown.storage;
-    });
+    const auto of =
+        std::find_if(written.begin(), written.end(), [&](uint32_t input) { return is_plain(infos[input]) && infos[input].storage == shown.storage; });
     if (of != written.end()) views_.push_back({o, *of, shown, model::show_the_same(shown, infos[*of])});
   }
 }
@@ -57,10 +54,8 @@ std::vector<at::Tensor> ViewsOfInputs::make(const std::vector<c10::IValue>& inpu
     // The caller's tensor may start elsewhere in its memory than the one that the calls were recorded with.
     const int64_t moved = input.storage_offset() - number(inputs_.inputs()[view.input].storage_offset);
     at::Tensor tensor = at::empty({0}, input.options().dtype(to_torch(view.shown.dtype)));
-    const int64_t moved_elements =
-        moved * static_cast<int64_t>(input.element_size()) / static_cast<int64_t>(tensor.element_size());
-    tensor.set_(input.storage(), number(view.shown.storage_offset) + moved_elements, numbers(view.shown.sizes),
-                numbers(view.shown.strides));
+    const int64_t moved_elements = moved * static_cast<int64_t>(input.element_size()) / static_cast<int64_t>(tensor.element_size());
+    tensor.set_(input.storage(), number(view.shown.storage_offset) + moved_elements, numbers(view.shown.sizes), numbers(view.shown.strides));
     made.push_back(std::move(tensor));
   }
   return made;

@@ -63,8 +63,8 @@ TEST_CASE("a unit needs no headers and is the same text every time", "[codegen][
   CHECK(text.find("#include") == std::string::npos);
   CHECK(text == emit_cpu({&kernel}, target, origins));
   CHECK_THAT(text, mentions("#line 12 \"model.py\"") && mentions("// aten.exp.default block.0"));
-  CHECK_THAT(text, mentions("extern \"C\" __attribute__((visibility(\"default\"))) void k0_exp(") &&
-                       mentions("cxxi::call_math<cxxi_slot_exp_u10_f32, float, L>"));
+  CHECK_THAT(text,
+             mentions("extern \"C\" __attribute__((visibility(\"default\"))) void k0_exp(") && mentions("cxxi::call_math<cxxi_slot_exp_u10_f32, float, L>"));
   // One body serves the vector loop and the tail.
   CHECK(count_of(text, "const auto v1 = ") == 1);
 }
@@ -89,8 +89,7 @@ TEST_CASE("the table of functions names Sleef's for the target's width, in the o
 
 TEST_CASE("text from the user's model cannot leave its comment or its #line", "[codegen][cpu]") {
   OriginTable origins;
-  const plan::Kernel kernel = exp_kernel(
-      DType::F32, origins, {"a\"b\\c\nint injected;", 3, "x\n#define y\\", "*/ int other; \r\n int more;\\"});
+  const plan::Kernel kernel = exp_kernel(DType::F32, origins, {"a\"b\\c\nint injected;", 3, "x\n#define y\\", "*/ int other; \r\n int more;\\"});
   const std::string text = emit_cpu({&kernel}, cpu_target("x86-64-v3", 4), origins);
   CHECK(text.find("\nint injected") == std::string::npos);
   CHECK(text.find("\n#define y") == std::string::npos);

@@ -144,8 +144,7 @@ TEST_CASE("bisection of a right graph finds nothing", "[bisect]") {
 
 TEST_CASE("bisection names a wrong pass and which application of a pass it is", "[bisect]") {
   BisectRequest request = request_of(chain);
-  const std::vector<Stage> stages =
-      stages_with({{"graph-passes", "", FormKind::Graph, FormKind::Graph, run_passes<wrong_passes>}});
+  const std::vector<Stage> stages = stages_with({{"graph-passes", "", FormKind::Graph, FormKind::Graph, run_passes<wrong_passes>}});
   request.stages = stages;
   const BisectReport report = driver::bisect(std::move(request));
   CHECK(report.symptom == Symptom::Differs);
@@ -182,8 +181,7 @@ TEST_CASE("bisection names a wrong fusion by its regions", "[bisect]") {
 
 TEST_CASE("bisection names a pass that throws as far as it can be left out", "[bisect]") {
   BisectRequest request = request_of(chain);
-  const std::vector<Stage> stages =
-      stages_with({{"graph-passes", "", FormKind::Graph, FormKind::Graph, run_passes<failing_passes>}});
+  const std::vector<Stage> stages = stages_with({{"graph-passes", "", FormKind::Graph, FormKind::Graph, run_passes<failing_passes>}});
   request.stages = stages;
   const BisectReport report = driver::bisect(std::move(request));
   CHECK(report.symptom == Symptom::Fails);
@@ -253,9 +251,7 @@ TEST_CASE("bisection names a wrong kernel", "[bisect]") {
 
 TEST_CASE("bisection finds what a caller calls bad", "[bisect]") {
   BisectRequest request = request_of(chain);
-  request.judge = [](const Options& options) {
-    return options.fusion_limit < 0 || options.fusion_limit >= 3 ? std::string("too slow") : std::string();
-  };
+  request.judge = [](const Options& options) { return options.fusion_limit < 0 || options.fusion_limit >= 3 ? std::string("too slow") : std::string(); };
   BisectReport report = driver::bisect(request);
   CHECK(report.symptom == Symptom::Judged);
   REQUIRE(report.culprit);

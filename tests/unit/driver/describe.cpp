@@ -1,8 +1,7 @@
 // What explain() says of a graph, from its summary.
-#include "driver/summary.h"
-
 #include <fmt/format.h>
 
+#include "driver/summary.h"
 #include "unit/catch.h"
 
 using namespace cxxinductor;
@@ -63,14 +62,14 @@ TEST_CASE("constants that each call computes are not said to be kept", "[driver]
 }
 
 TEST_CASE("pairs that share most bytes come first", "[driver]") {
-  const std::string few = described(
-      with_missed_fusions({{"k0", "k1", "a rule", 40'000}, {"k2", "k3", "another rule", 50'000}, {"k0", "k1", "a rule", 40'000}}));
+  const std::string few =
+      described(with_missed_fusions({{"k0", "k1", "a rule", 40'000}, {"k2", "k3", "another rule", 50'000}, {"k0", "k1", "a rule", 40'000}}));
   CHECK_THAT(few, mentions("  not fused: 3 pairs with 0.13 MB between them\n"
                            "    k0 -> k1 x 2, 0.08 MB: a rule\n"
                            "    k2 -> k3, 0.05 MB: another rule\n"));
   std::vector<plan::MissedFusion> missed;
   for (int i = 0; i < 100; ++i) missed.push_back({fmt::format("k{}", i), "k", "a rule", i});
-  CHECK_THAT(described(with_missed_fusions(missed)), mentions("between them\n    k99 -> k, 99 bytes: a rule\n") &&
-                                                         mentions("    k88 -> k, 88 bytes: a rule\n    and 88 more, 3828 bytes\n"));
+  CHECK_THAT(described(with_missed_fusions(missed)),
+             mentions("between them\n    k99 -> k, 99 bytes: a rule\n") && mentions("    k88 -> k, 88 bytes: a rule\n    and 88 more, 3828 bytes\n"));
   CHECK_THAT(described({}), !mentions("not fused"));
 }

@@ -70,9 +70,7 @@ struct Checked {
 
 }  // namespace
 
-TEST_CASE("check=interp passes right kernels", "[driver][check]") {
-  CHECK(Checked(two_kernels, {add_one_right, triple_right}).run() == "");
-}
+TEST_CASE("check=interp passes right kernels", "[driver][check]") { CHECK(Checked(two_kernels, {add_one_right, triple_right}).run() == ""); }
 
 TEST_CASE("check=interp names the first wrong kernel", "[driver][check]") {
   const std::string text = Checked(two_kernels, {add_one_right, triple_wrong_at(6)}).run();
@@ -159,8 +157,7 @@ TEST_CASE("check=interp finds stores that a kernel should not make", "[driver][c
       for (int i = 0; i < count; ++i) static_cast<float*>(buffers[1])[i] = static_cast<const float*>(buffers[0])[i % 4];
     };
     runtime::PlainHost host;
-    const runtime::Executable executable(
-        plan::parse(gap), std::make_shared<runtime::FunctionProvider>(std::vector<KernelBody>{copy}), host);
+    const runtime::Executable executable(plan::parse(gap), std::make_shared<runtime::FunctionProvider>(std::vector<KernelBody>{copy}), host);
     driver::InterpCheck check(Options(), [](std::string) {});
     std::vector<runtime::Value> inputs;
     inputs.emplace_back(runtime::make_tensor(host, {4}));

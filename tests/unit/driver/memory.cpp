@@ -36,8 +36,7 @@ std::string residual_stream(int layers) {
     text += fmt::format("  %s{0} = add(%{1}, %b{0})\n", k, stream);
     stream = fmt::format("s{}", k);
   }
-  return text + fmt::format("  %row: f32[1, 1024] = slice<dim=0, start=0, step=1>(%{})\n  %y = mul(%row, 2.0)\n  return %y\n}}\n",
-                            stream);
+  return text + fmt::format("  %row: f32[1, 1024] = slice<dim=0, start=0, step=1>(%{})\n  %y = mul(%row, 2.0)\n  return %y\n}}\n", stream);
 }
 
 // Logits that leave the graph, and a loss of them.
@@ -59,9 +58,10 @@ std::string sum_of_calls(int calls, bool uploads) {
   std::string text = fmt::format("graph @f on cuda:0 (%x: f32[512, 512], %t: f32[512, 512]{}) {{\n", uploads ? " on cpu" : "");
   std::string sum = "x", from = "t";
   for (int k = 0; k < calls; ++k) {
-    text += uploads ? fmt::format("  %c{0} = sin(%{1})\n  %u{0}: f32[512, 512] = extern \"aten::_to_copy\"($0, device = "
-                                  "device(cuda:0)) with (%c{0})\n",
-                                  k, from)
+    text += uploads ? fmt::format(
+                          "  %c{0} = sin(%{1})\n  %u{0}: f32[512, 512] = extern \"aten::_to_copy\"($0, device = "
+                          "device(cuda:0)) with (%c{0})\n",
+                          k, from)
                     : fmt::format("  %u{}: f32[512, 512] = extern \"test::f\"($0, {}) with (%t)\n", k, k);
     text += fmt::format("  %a{0} = add(%{1}, %u{0})\n  %s{0} = tanh(%a{0})\n", k, sum);
     if (uploads) from = fmt::format("c{}", k);
@@ -124,7 +124,8 @@ TEST_CASE("a plan within eager's peak is kept, one above it is made again at mos
   CHECK(plans_made(all) <= 12);
   CHECK(std::ranges::count(all.times, "fit-memory", &driver::StageTime::stage) == 1);
   driver::StageTimer first;
-  CHECK(plan::bytes_beyond_eager(std::get<plan::Plan>(never.form)) <= plan::bytes_beyond_eager(std::get<plan::Plan>(run_to("merge-kernels", logits_with_loss, first, 0).form)));
+  CHECK(plan::bytes_beyond_eager(std::get<plan::Plan>(never.form)) <=
+        plan::bytes_beyond_eager(std::get<plan::Plan>(run_to("merge-kernels", logits_with_loss, first, 0).form)));
 }
 
 TEST_CASE("a run that begins after lowering keeps its plan", "[driver][memory]") {
@@ -142,7 +143,9 @@ TEST_CASE("times of a stage leave out those of stages inside of it", "[driver]")
   driver::StageTimer timer;
   const auto pause = [] { std::this_thread::sleep_for(std::chrono::milliseconds(20)); };
   const auto start = std::chrono::steady_clock::now();
-  timer.measure("outer", [&] { for (int i = 0; i < 2; ++i) timer.measure("inner", pause); });
+  timer.measure("outer", [&] {
+    for (int i = 0; i < 2; ++i) timer.measure("inner", pause);
+  });
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
   REQUIRE(timer.times.size() == 3);
   double sum = 0;
@@ -168,17 +171,16 @@ TEST_CASE("results of calls that are added up are not all kept for one kernel", 
 }
 
 TEST_CASE("plans with products of unaligned rows hold no more than eager", "[driver][memory]") {
-  constexpr const char* graphs[] = {
-      // Logits that leave the graph.
-      R"(graph @f on cuda:0 (%x: bf16[8192, 768], %w: bf16[50257, 768]) {
+  constexpr const char* graphs[] = {// Logits that leave the graph.
+                                    R"(graph @f on cuda:0 (%x: bf16[8192, 768], %w: bf16[50257, 768]) {
   %t = permute<dims=[1, 0]>(%w)
   %h = exp(%x)
   %0: bf16[8192, 50257] = extern "aten::mm"($0, $1) with (%h, %t) planned_out
   return %0
 })",
-      logits_with_loss,
-      // A gradient of logits in two products.
-      R"(graph @f on cuda:0 (%g: bf16[8192, 50257], %w: bf16[50257, 768], %h: bf16[8192, 768]) {
+                                    logits_with_loss,
+                                    // A gradient of logits in two products.
+                                    R"(graph @f on cuda:0 (%g: bf16[8192, 50257], %w: bf16[50257, 768], %h: bf16[8192, 768]) {
   %d = neg(%g)
   %t = permute<dims=[1, 0]>(%d)
   %0: bf16[50257, 768] = extern "aten::mm"($0, $1) with (%t, %h) planned_out

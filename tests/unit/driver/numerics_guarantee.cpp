@@ -20,9 +20,7 @@ plan::Plan plan_of(const std::string& text, const Target& target = cpu_target("x
   request.graph = graph::parse(text);
   request.targets = target;
   request.host = &host;
-  request.make_provider = [](const plan::Plan&, const Targets&) {
-    return std::make_shared<runtime::FunctionProvider>(std::vector<runtime::KernelBody>());
-  };
+  request.make_provider = [](const plan::Plan&, const Targets&) { return std::make_shared<runtime::FunctionProvider>(std::vector<runtime::KernelBody>()); };
   return driver::compile(std::move(request)).executable->plan();
 }
 
@@ -49,8 +47,8 @@ TEST_CASE("rounding points, sums and functions are read off the plan", "[driver]
   CHECK(rounded.accuracy == AccuracyLevel::BitEqual);
   CHECK(rounded.details == std::vector<std::string>{"rounds to bf16 where eager does: aten.mul.Tensor, aten.add.Tensor"});
 
-  const driver::NumericsGuarantee sum = numerics_guarantee_of(
-      "  %0 = exp(%y)\n  %1 = reduce<sum, dims=[1]>(%0) from \"m.py\":2 \"\" \"aten.sum.dim_IntList\"\n  return %1");
+  const driver::NumericsGuarantee sum =
+      numerics_guarantee_of("  %0 = exp(%y)\n  %1 = reduce<sum, dims=[1]>(%0) from \"m.py\":2 \"\" \"aten.sum.dim_IntList\"\n  return %1");
   CHECK(sum.accuracy == AccuracyLevel::OrderChanged);
   REQUIRE(sum.details.size() == 2);
   CHECK(sum.details[0] == "sum of 8 elements in f32, in another order than eager's: aten.sum.dim_IntList");
@@ -70,8 +68,7 @@ TEST_CASE("random words that kernels draw with more calls than eager are named",
       "  %2 = philox_pair(%0, %1, %1, 0) from \"m.py\":3 \"\" \"aten.randint.default\"\n  return %2",
       "cuda:0");
   REQUIRE(!guarantee.details.empty());
-  CHECK(guarantee.details.back() ==
-        "a call of Philox an element, also where eager's threads take several numbers of one: aten.randint.default");
+  CHECK(guarantee.details.back() == "a call of Philox an element, also where eager's threads take several numbers of one: aten.randint.default");
 }
 
 TEST_CASE("a plan of a single launch stands alone", "[driver][dump]") {

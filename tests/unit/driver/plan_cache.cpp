@@ -69,7 +69,9 @@ TEST_CASE("whatever shapes a plan makes it another entry", "[plan_cache]") {
       [](driver::Request& r) { r.targets = cpu_target("x86-64-v4", 1); },
       [](driver::Request& r) { r.targets = cpu_target("x86-64-v3", 2); },
       [](driver::Request& r) { r.late_inputs = {1}; },
-      [](driver::Request& r) { r.graph.eager_peaks = {{Device(), 12345}}; },
+      [](driver::Request& r) {
+        r.graph.eager_peaks = {{Device(), 12345}};
+      },
       [](driver::Request& r) { r.graph.name = "g"; },
       [](driver::Request& r) { r.text_passes = {std::make_shared<const driver::TextPass>("mine", "lower", "1", same)}; },
       [](driver::Request& r) { r.text_passes = {std::make_shared<const driver::TextPass>("mine", "lower", "2", same)}; },

@@ -46,9 +46,12 @@ TEST_CASE("each stage takes what the one before it makes", "[stages]") {
 }
 
 TEST_CASE("a stretch is named by its first and last stage", "[stages]") {
-  CHECK(names_of(driver::stages_between("lower", "place-memory")) == std::vector<std::string>{"lower", "fuse", "loops-passes", "select-kernels", "place-memory"});
+  CHECK(names_of(driver::stages_between("lower", "place-memory")) ==
+        std::vector<std::string>{"lower", "fuse", "loops-passes", "select-kernels", "place-memory"});
   CHECK(names_of(driver::stages_from(FormKind::Loops, "select-kernels")) == std::vector<std::string>{"fuse", "loops-passes", "select-kernels"});
-  CHECK(message_of([] { driver::stages_between("lower", "planning"); }).starts_with("expected the name of a stage, found 'planning'; known are import, graph-passes"));
+  CHECK(message_of([] {
+          driver::stages_between("lower", "planning");
+        }).starts_with("expected the name of a stage, found 'planning'; known are import, graph-passes"));
   CHECK(message_of([] { driver::stages_between("fuse", "lower"); }) == "expected a stage from fuse on, found 'lower', which comes before it");
 }
 

@@ -27,6 +27,7 @@ std::vector<std::string> boundaries(const std::string& verify) {
 
 TEST_CASE("the boundaries of all stages are verified", "[driver]") {
   CHECK(boundaries("boundaries") == std::vector<std::string>{"import", "graph-passes", "lower", "loops-passes", "fit-memory"});
-  CHECK(boundaries("each") == std::vector<std::string>{"import", "lower", "fuse", "select-kernels", "place-memory"});  // no pass changed the graph or the program
+  CHECK(boundaries("each") ==
+        std::vector<std::string>{"import", "lower", "fuse", "select-kernels", "place-memory"});  // no pass changed the graph or the program
   CHECK(boundaries("off").empty());
 }

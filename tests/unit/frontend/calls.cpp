@@ -43,8 +43,7 @@ TableSchemas::TableSchemas() {
   }
   Schema rand = schema({argument("self")});
   rand.nondeterministic_seeded = true;
-  for (const char* name : {"rand", "rand_like", "uniform", "normal_functional", "bernoulli.p", "exponential", "randint",
-                           "randint.low"})
+  for (const char* name : {"rand", "rand_like", "uniform", "normal_functional", "bernoulli.p", "exponential", "randint", "randint.low"})
     schemas_["aten::" + std::string(name)] = rand;
   Schema put = schema({argument("self", "a", true), argument("indices"), argument("values")});
   put.returns[0].alias = "a";
@@ -54,13 +53,10 @@ TableSchemas::TableSchemas() {
   schemas_["aten::as_strided"] = strided;
   for (const char* name : {"aten::index_add", "aten::index_copy"})
     schemas_[name] = schema({argument("self"), argument("dim"), argument("index"), argument("source")});
-  schemas_["aten::index_put"] =
-      schema({argument("self"), argument("indices"), argument("values"), argument("accumulate")});
+  schemas_["aten::index_put"] = schema({argument("self"), argument("indices"), argument("values"), argument("accumulate")});
   schemas_["aten::embedding_dense_backward"] =
-      schema({argument("grad_output"), argument("indices"), argument("num_weights"), argument("padding_idx"),
-              argument("scale_grad_by_freq")});
-  schemas_["aten::as_strided_scatter"] =
-      schema({argument("self"), argument("src"), argument("size"), argument("stride"), argument("storage_offset")});
+      schema({argument("grad_output"), argument("indices"), argument("num_weights"), argument("padding_idx"), argument("scale_grad_by_freq")});
+  schemas_["aten::as_strided_scatter"] = schema({argument("self"), argument("src"), argument("size"), argument("stride"), argument("storage_offset")});
   Schema convolution = schema({argument("input"), argument("weight"), argument("bias"), argument("stride"), argument("padding"), argument("dilation"),
                                argument("transposed"), argument("output_padding"), argument("groups")});
   convolution.planned_form = model::PlannedForm::ByBackend;
@@ -113,8 +109,7 @@ std::vector<Arg> Calls::call_many(const std::string& name, std::vector<Arg> args
   return refs;
 }
 
-Arg Calls::call(const std::string& name, std::vector<Arg> args, TensorType result,
-                std::vector<std::pair<std::string, Arg>> kwargs) {
+Arg Calls::call(const std::string& name, std::vector<Arg> args, TensorType result, std::vector<std::pair<std::string, Arg>> kwargs) {
   return call_many(name, std::move(args), {std::move(result)}, std::move(kwargs)).front();
 }
 

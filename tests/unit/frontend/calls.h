@@ -45,8 +45,7 @@ class Calls {
   Arg input(const std::string& name, TensorType type);
   Arg input_on(Device device, const std::string& name, TensorType type);
   // One result; the name is "aten::add.Tensor".
-  Arg call(const std::string& name, std::vector<Arg> args, TensorType result,
-           std::vector<std::pair<std::string, Arg>> kwargs = {});
+  Arg call(const std::string& name, std::vector<Arg> args, TensorType result, std::vector<std::pair<std::string, Arg>> kwargs = {});
   std::vector<Arg> call_many(const std::string& name, std::vector<Arg> args, std::vector<TensorType> results,
                              std::vector<std::pair<std::string, Arg>> kwargs = {});
   Arg call_on(Device device, const std::string& name, std::vector<Arg> args, TensorType result);

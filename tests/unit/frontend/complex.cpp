@@ -20,9 +20,7 @@ std::vector<std::string> lowered(Calls& calls, const Arg& value) {
   return names;
 }
 
-size_t count_of(const std::vector<std::string>& names, const std::string& name) {
-  return static_cast<size_t>(std::count(names.begin(), names.end(), name));
-}
+size_t count_of(const std::vector<std::string>& names, const std::string& name) { return static_cast<size_t>(std::count(names.begin(), names.end(), name)); }
 
 }  // namespace
 

@@ -28,14 +28,12 @@ TEST_CASE("foreach calls are the op at each position of their lists") {
   {
     Calls calls;
     const auto [a, x] = lists(calls);
-    CHECK(import_foreach(calls, "aten::_foreach_mul.Scalar", {a, 0.5}, types) ==
-          Lines{"%0 = mul(%a, 0.5)", "%1 = mul(%b, 0.5)"});
+    CHECK(import_foreach(calls, "aten::_foreach_mul.Scalar", {a, 0.5}, types) == Lines{"%0 = mul(%a, 0.5)", "%1 = mul(%b, 0.5)"});
   }
   {
     Calls calls;
     const auto [a, x] = lists(calls);
-    CHECK(import_foreach(calls, "aten::_foreach_mul.ScalarList", {a, ArgList{0.5, 2.0}}, types) ==
-          Lines{"%0 = mul(%a, 0.5)", "%1 = mul(%b, 2.0)"});
+    CHECK(import_foreach(calls, "aten::_foreach_mul.ScalarList", {a, ArgList{0.5, 2.0}}, types) == Lines{"%0 = mul(%a, 0.5)", "%1 = mul(%b, 2.0)"});
   }
   {
     Calls calls;

@@ -61,8 +61,8 @@ TEST_CASE("convolutions on CUDA are externs whose results the plan owns where a 
     kernel.insert(kernel.end(), static_cast<size_t>(c.dims), 3);
     calls.graph.assumptions.set_range("s0", {0, 64});
     const Arg x = calls.input("x", {c.dtype, image}), w = calls.input("w", {c.dtype, kernel});
-    calls.output(calls.call("aten::convolution", {x, w, Arg(None{}), repeated(1), repeated(1), repeated(1), c.transposed, repeated(0), c.groups},
-                            {c.dtype, image}));
+    calls.output(
+        calls.call("aten::convolution", {x, w, Arg(None{}), repeated(1), repeated(1), repeated(1), c.transposed, repeated(0), c.groups}, {c.dtype, image}));
     const graph::Graph graph = calls.import();
     CHECK(only_extern(graph).planned_out == c.planned);
     CHECK(only_extern(graph).exact_strides);  // which backend runs, and in which format, depends on them
@@ -80,8 +80,7 @@ TEST_CASE("an extern keeps its call's schema annotations") {
     CHECK(only_extern(graph).ordered);
   }
   SECTION("a view that we cannot express aliases and is not ordered") {
-    calls.output(
-        calls.call("aten::as_strided", {x, ArgList{int64_t{2}}, ArgList{int64_t{2}}, int64_t{1}}, {D::F32, {2}, {2}}));
+    calls.output(calls.call("aten::as_strided", {x, ArgList{int64_t{2}}, ArgList{int64_t{2}}, int64_t{1}}, {D::F32, {2}, {2}}));
     const graph::Graph graph = calls.import();
     CHECK(only_extern(graph).alias_of == std::vector<int>{0});
     CHECK_FALSE(only_extern(graph).ordered);
@@ -95,8 +94,7 @@ TEST_CASE("an extern keeps its call's schema annotations") {
 TEST_CASE("a missing result keeps its place") {
   Calls calls;
   const Arg g = calls.input("g", {D::F32, {4}}), w = calls.input("w", {D::F32, {4}});
-  auto results =
-      calls.call_many("aten::convolution_backward", {g, g, w}, {{D::F32, {4}}, {D::F32, {4}}, {D::F32, {4}}});
+  auto results = calls.call_many("aten::convolution_backward", {g, g, w}, {{D::F32, {4}}, {D::F32, {4}}, {D::F32, {4}}});
   calls.graph.values[results[0].as<OperandRef>()->operand].kind = CallValueInfo::Kind::None;
   calls.output(results[1]);
   calls.output(results[0]);
@@ -157,8 +155,7 @@ TEST_CASE("sizes among an extern's arguments are operands") {
   const sym::Expr s0 = sym::Expr::symbol("s0");
   calls.graph.assumptions.set_range("s0", {2, 100});
   const Arg x = calls.input("x", {D::F32, {s0, 4}});
-  calls.output(calls.call("aten::as_strided", {x, ArgList{s0, int64_t{2}}, ArgList{int64_t{4}, int64_t{2}}, s0 - 1},
-                          {D::F32, {s0, 2}, {4, 2}}));
+  calls.output(calls.call("aten::as_strided", {x, ArgList{s0, int64_t{2}}, ArgList{int64_t{4}, int64_t{2}}, s0 - 1}, {D::F32, {s0, 2}, {4, 2}}));
   const graph::Graph graph = calls.import();
   const graph::Node& node = *graph.nodes.begin();
   const auto* callee = node.as<graph::Extern>();
@@ -237,18 +234,15 @@ TEST_CASE("a transformer block's pieces import whole") {
   const Arg back = calls.call("aten::view", {qkv, ArgList{s0, int64_t{16}, int64_t{96}}}, {D::BF16, {s0, 16, 96}});
   const TensorType part{D::BF16, {s0, 16, 32}, {1536, 96, 1}};
   const auto split = calls.call_many("aten::split.Tensor", {back, int64_t{32}, int64_t{2}}, {part, part, part});
-  const Arg heads = calls.call("aten::view", {split[0], ArgList{s0, int64_t{16}, int64_t{2}, int64_t{16}}},
-                               {D::BF16, {s0, 16, 2, 16}, {1536, 96, 16, 1}});
-  const Arg query =
-      calls.call("aten::transpose.int", {heads, int64_t{1}, int64_t{2}}, {D::BF16, {s0, 2, 16, 16}, {1536, 16, 96, 1}});
+  const Arg heads = calls.call("aten::view", {split[0], ArgList{s0, int64_t{16}, int64_t{2}, int64_t{16}}}, {D::BF16, {s0, 16, 2, 16}, {1536, 96, 16, 1}});
+  const Arg query = calls.call("aten::transpose.int", {heads, int64_t{1}, int64_t{2}}, {D::BF16, {s0, 2, 16, 16}, {1536, 16, 96, 1}});
   calls.output(calls.call("aten::mul.Tensor", {query, 0.25}, {D::BF16, {s0, 2, 16, 16}}));
   const graph::Graph graph = calls.import();
   CHECK(graph::verify(graph).empty());
   CHECK(count_externs(graph) == 1);
   const std::string text = graph::print(graph);
   CHECK(graph::print(graph::parse(text)) == text);
-  const auto permuted = std::find_if(graph.nodes.begin(), graph.nodes.end(),
-                                     [](const graph::Node& n) { return n.as<graph::Permute>() != nullptr; });
+  const auto permuted = std::find_if(graph.nodes.begin(), graph.nodes.end(), [](const graph::Node& n) { return n.as<graph::Permute>() != nullptr; });
   REQUIRE(permuted != graph.nodes.end());
   CHECK(graph.value(permuted->results[0]).layout.strides == std::vector<sym::Expr>{1536, 16, 96, 1});
 }

@@ -22,10 +22,8 @@ const Arg y = std::string("y");
 
 TEST_CASE("add and sub choose by alpha") {
   CHECK(import_one("aten::add.Tensor", {y}, D::F32, D::F32) == Lines{"%0 = add(%x, %y)"});
-  CHECK(import_one("aten::add.Tensor", {y}, D::F32, D::F32, kCuda, {{"alpha", int64_t{1}}}) ==
-        Lines{"%0 = add(%x, %y)"});
-  CHECK(import_one("aten::add.Tensor", {y}, D::F32, D::F32, kCuda, {{"alpha", 0.5}}) ==
-        Lines{"%0 = add_alpha(%x, %y, 0.5)"});
+  CHECK(import_one("aten::add.Tensor", {y}, D::F32, D::F32, kCuda, {{"alpha", int64_t{1}}}) == Lines{"%0 = add(%x, %y)"});
+  CHECK(import_one("aten::add.Tensor", {y}, D::F32, D::F32, kCuda, {{"alpha", 0.5}}) == Lines{"%0 = add_alpha(%x, %y, 0.5)"});
   CHECK(import_one("aten::sub.Tensor", {y, int64_t{2}}, D::I64, D::I64) == Lines{"%0 = sub_alpha(%x, %y, 2)"});
   CHECK(import_one("aten::rsub.Scalar", {1.0}, D::F32, D::F32) == Lines{"%0 = sub(1.0, %x)"});
   CHECK(import_one("aten::add.Tensor", {y}, D::Bool, D::Bool) == Lines{"%0 = logical_or(%x, %y)"});
@@ -35,13 +33,10 @@ TEST_CASE("division by a number multiplies on CUDA and divides on the CPU") {
   CHECK(import_one("aten::div.Tensor", {4.0}, D::F32, D::F32, kCuda) == Lines{"%0 = mul(%x, 0.25)"});
   CHECK(import_one("aten::div.Tensor", {3.0}, D::BF16, D::BF16, kCuda) == Lines{"%0 = mul(%x, 0.33333334)"});
   CHECK(import_one("aten::div.Tensor", {3.0}, D::BF16, D::BF16, kCpu) == Lines{"%0 = div(%x, 3.0)"});
-  CHECK(import_one("aten::div.Tensor", {y}, D::I64, D::F32, kCuda) ==
-        Lines{"%0 = cast<f32>(%x)", "%1 = cast<f32>(%y)", "%2 = div(%0, %1)"});
-  CHECK(import_one("aten::div.Tensor_mode", {y}, D::I64, D::I64, kCuda, {{"rounding_mode", std::string("floor")}}) ==
-        Lines{"%0 = floor_div(%x, %y)"});
-  CHECK(
-      import_one("aten::div.Tensor_mode", {4.0}, D::BF16, D::BF16, kCuda, {{"rounding_mode", std::string("trunc")}}) ==
-      Lines{"%0 = cast<f32>(%x)", "%1 = mul(%0, 0.25)", "%2 = trunc(%1)", "%3 = cast<bf16>(%2)"});
+  CHECK(import_one("aten::div.Tensor", {y}, D::I64, D::F32, kCuda) == Lines{"%0 = cast<f32>(%x)", "%1 = cast<f32>(%y)", "%2 = div(%0, %1)"});
+  CHECK(import_one("aten::div.Tensor_mode", {y}, D::I64, D::I64, kCuda, {{"rounding_mode", std::string("floor")}}) == Lines{"%0 = floor_div(%x, %y)"});
+  CHECK(import_one("aten::div.Tensor_mode", {4.0}, D::BF16, D::BF16, kCuda, {{"rounding_mode", std::string("trunc")}}) ==
+        Lines{"%0 = cast<f32>(%x)", "%1 = mul(%0, 0.25)", "%2 = trunc(%1)", "%3 = cast<bf16>(%2)"});
 }
 
 TEST_CASE("quotients of narrow tensors round before they are truncated") {
@@ -64,15 +59,12 @@ TEST_CASE("floor division of narrow tensors rounds where eager's kernels do") {
 TEST_CASE("division by a symbol") {
   Calls calls;
   const Arg x = calls.input("x", {D::F32, {sym::Expr::symbol("s0")}});
-  const Lines body = body_of(
-      calls.text(calls.call("aten::div.Tensor", {x, sym::Expr::symbol("s0")}, {D::F32, {sym::Expr::symbol("s0")}})));
+  const Lines body = body_of(calls.text(calls.call("aten::div.Tensor", {x, sym::Expr::symbol("s0")}, {D::F32, {sym::Expr::symbol("s0")}})));
   CHECK(body == Lines{"%0: f32[] = full(expr(s0))", "%1 = reciprocal(%0)", "%2 = mul(%x, %1)"});
 }
 
 TEST_CASE("pow spells ATen's special exponents") {
-  const auto pow = [](Arg e, DType dtype, DType result, Device device = kCuda) {
-    return import_one("aten::pow.Tensor_Scalar", {e}, dtype, result, device);
-  };
+  const auto pow = [](Arg e, DType dtype, DType result, Device device = kCuda) { return import_one("aten::pow.Tensor_Scalar", {e}, dtype, result, device); };
   CHECK(pow(int64_t{2}, D::BF16, D::BF16) == Lines{"%0 = mul(%x, %x)"});
   CHECK(pow(int64_t{3}, D::BF16, D::BF16) == Lines{"%0 = mul(%x, %x)", "%1 = mul(%0, %x)"});
   CHECK(pow(0.5, D::F32, D::F32) == Lines{"%0 = sqrt(%x)"});
@@ -84,8 +76,7 @@ TEST_CASE("pow spells ATen's special exponents") {
   CHECK(pow(int64_t{5}, D::I64, D::I64) == Lines{"%0 = pow(%x, 5)"});
   CHECK(pow(0.5, D::I64, D::F32) == Lines{"%0 = cast<f32>(%x)", "%1 = sqrt(%0)"});
   CHECK(pow(1.7, D::BF16, D::BF16) == Lines{"%0 = pow(%x, 1.703125)"});
-  CHECK(pow(3.0, D::F16, D::F16, kCpu) ==
-        Lines{"%0 = cast<f32>(%x)", "%1 = mul(%0, %0)", "%2 = mul(%1, %0)", "%3 = cast<f16>(%2)"});
+  CHECK(pow(3.0, D::F16, D::F16, kCpu) == Lines{"%0 = cast<f32>(%x)", "%1 = mul(%0, %0)", "%2 = mul(%1, %0)", "%3 = cast<f16>(%2)"});
 }
 
 TEST_CASE("comparisons and logic") {
@@ -106,15 +97,13 @@ TEST_CASE("unary ops promote integers to floats, rounding ops copy them") {
 
 TEST_CASE("activations and their defaults") {
   CHECK(import_one("aten::gelu", {}, D::BF16, D::BF16) == Lines{"%0 = gelu(%x)"});
-  CHECK(import_one("aten::gelu", {}, D::BF16, D::BF16, kCuda, {{"approximate", std::string("tanh")}}) ==
-        Lines{"%0 = gelu_tanh(%x)"});
+  CHECK(import_one("aten::gelu", {}, D::BF16, D::BF16, kCuda, {{"approximate", std::string("tanh")}}) == Lines{"%0 = gelu_tanh(%x)"});
   CHECK(import_one("aten::leaky_relu", {}, D::F32, D::F32) == Lines{"%0 = leaky_relu(%x, 0.01)"});
   CHECK(import_one("aten::leaky_relu", {0.2}, D::BF16, D::BF16, kCpu) == Lines{"%0 = leaky_relu(%x, 0.2)"});
   CHECK(import_one("aten::elu", {}, D::F32, D::F32) == Lines{"%0 = elu(%x, 1.0, 1.0, 1.0)"});
   CHECK(import_one("aten::hardtanh", {0.0, 6.0}, D::F32, D::F32) == Lines{"%0 = clamp(%x, 0.0, 6.0)"});
   CHECK(import_one("aten::gelu_backward", {y}, D::F32, D::F32) == Lines{"%0 = gelu_backward(%x, %y)"});
-  CHECK(import_one("aten::threshold_backward", {y, int64_t{0}}, D::BF16, D::BF16) ==
-        Lines{"%0 = threshold_backward(%x, %y, 0.0)"});
+  CHECK(import_one("aten::threshold_backward", {y, int64_t{0}}, D::BF16, D::BF16) == Lines{"%0 = threshold_backward(%x, %y, 0.0)"});
 }
 
 TEST_CASE("clamp with absent bounds") {
@@ -130,8 +119,7 @@ TEST_CASE("where and masked_fill") {
   const Arg c = calls.input("c", {D::Bool, {2, 4}});
   const Arg x = calls.input("x", {D::BF16, {4}});
   const Arg chosen = calls.call("aten::where.ScalarOther", {c, x, 0.0}, {D::BF16, {2, 4}});
-  const Lines body = body_of(calls.text(calls.call(
-      "aten::masked_fill.Scalar", {chosen, c, -std::numeric_limits<double>::infinity()}, {D::BF16, {2, 4}})));
+  const Lines body = body_of(calls.text(calls.call("aten::masked_fill.Scalar", {chosen, c, -std::numeric_limits<double>::infinity()}, {D::BF16, {2, 4}})));
   CHECK(body == Lines{"%0: bf16[2, 4] = expand(%x)", "%1 = where(%c, %0, 0.0)", "%2 = where(%c, -inf, %1)"});
 }
 

@@ -45,8 +45,7 @@ std::vector<double> simulated(int64_t n, int numbers, const Transform& transform
     for (int64_t start = thread; start < rounded; start += all) {
       const Words words = philox(seed, call++, static_cast<uint64_t>(thread));
       for (int i = 0; i < numbers; ++i)
-        if (const int64_t element = start + threads * i; element < n)
-          out[static_cast<size_t>(element)] = transform(words, i);
+        if (const int64_t element = start + threads * i; element < n) out[static_cast<size_t>(element)] = transform(words, i);
     }
   }
   return out;
@@ -59,23 +58,21 @@ struct Drawn {
 };
 
 // Imports one call, runs the graph with the state of a generator, and gives what it drew.
-Drawn draw(const std::string& name, std::vector<Arg> args, TensorType result,
-           std::vector<std::pair<std::string, Arg>> kwargs = {}, interp::Symbols symbols = {}) {
+Drawn draw(const std::string& name, std::vector<Arg> args, TensorType result, std::vector<std::pair<std::string, Arg>> kwargs = {},
+           interp::Symbols symbols = {}) {
   Drawn drawn;
   drawn.calls.environment.gpus[{DeviceType::Cuda, 0}] = small_target();
   drawn.calls.output(drawn.calls.call(name, std::move(args), std::move(result), std::move(kwargs)));
   const graph::Graph graph = drawn.calls.import();
   interp::Arguments arguments;
   arguments.symbols = std::move(symbols);
-  const auto state = [&](const std::string& callee, const std::string&, const std::vector<Arg>& given,
-                         const std::vector<interp::Tensor>&) {
+  const auto state = [&](const std::string& callee, const std::string&, const std::vector<Arg>& given, const std::vector<interp::Tensor>&) {
     REQUIRE(callee == "cxxinductor::philox_state");
     ++drawn.externs;
     drawn.count = *given.at(0).as<ArgList>()->at(0).as<int64_t>();
     drawn.numbers = *given.at(1).as<ArgList>()->at(0).as<int64_t>();
     interp::Tensor tensor{D::I64, {3}, {}};
-    for (int64_t value : {seed, offset / 4, random_threads(drawn.count, small_target())})
-      tensor.elements.push_back(Scalar::from_integer(D::I64, value));
+    for (int64_t value : {seed, offset / 4, random_threads(drawn.count, small_target())}) tensor.elements.push_back(Scalar::from_integer(D::I64, value));
     return std::vector{tensor};
   };
   const std::vector<interp::Tensor> results = interp::run(graph, arguments, state);
@@ -85,9 +82,7 @@ Drawn draw(const std::string& name, std::vector<Arg> args, TensorType result,
 
 double rounded(double value, DType dtype) { return cast(Scalar::from_real(D::F64, value), dtype).real(); }
 float unit(uint32_t word) { return std::fmaf(static_cast<float>(word), 0x1p-32f, 0x1p-33f); }
-double long_unit(uint32_t x, uint32_t y) {
-  return static_cast<double>(uint64_t{x} ^ uint64_t{y} << 21) * 0x1p-53 + 0x1p-54;
-}
+double long_unit(uint32_t x, uint32_t y) { return static_cast<double>(uint64_t{x} ^ uint64_t{y} << 21) * 0x1p-53 + 0x1p-54; }
 float normal(const Words& words, int number) {
   const uint32_t x = words[number / 2 * 2], y = words[number / 2 * 2 + 1];
   const float angle = std::fmaf(static_cast<float>(y), 0x1p-32f * 6.2831855f, 0x1p-33f * 6.2831855f);
@@ -98,15 +93,13 @@ float normal(const Words& words, int number) {
 // Around the number of threads, of the numbers of one turn, odd, and several turns.
 constexpr int64_t counts[] = {1, 255, 256, 257, 511, 512, 513, 1023, 1025, 2047, 2048, 2049, 5003};
 
-bool imported(const std::string& name, std::vector<Arg> args, TensorType result,
-              std::vector<std::pair<std::string, Arg>> kwargs = {}, Device device = kCuda) {
+bool imported(const std::string& name, std::vector<Arg> args, TensorType result, std::vector<std::pair<std::string, Arg>> kwargs = {}, Device device = kCuda) {
   Calls calls(device);
   calls.environment.gpus[{DeviceType::Cuda, 0}] = small_target();
   calls.input("sized", {DType::F32, {sym::Expr::symbol("s1")}});  // gives the symbol
   calls.output(calls.call(name, std::move(args), std::move(result), std::move(kwargs)));
   const std::string text = graph::print(calls.import());
-  const bool draws = text.find("philox_pair") != std::string::npos,
-             called = text.find("extern \"aten::") != std::string::npos;
+  const bool draws = text.find("philox_pair") != std::string::npos, called = text.find("extern \"aten::") != std::string::npos;
   CHECK(draws != called);
   return draws;
 }
@@ -154,16 +147,14 @@ TEST_CASE("uniform scales with one rounding, and what rounds to the upper end is
   }
   for (int64_t n : counts) {
     INFO(n);
-    CHECK(draw("aten::rand", {ArgList{n}}, {D::F64, {n}}).values ==
-          simulated(n, 2, [](const Words& w, int i) { return long_unit(w[2 * i], w[2 * i + 1]); }));
+    CHECK(draw("aten::rand", {ArgList{n}}, {D::F64, {n}}).values == simulated(n, 2, [](const Words& w, int i) { return long_unit(w[2 * i], w[2 * i + 1]); }));
   }
 }
 
 TEST_CASE("normal numbers come in pairs, by sine and cosine") {
   for (int64_t n : counts) {
     INFO(n);
-    CHECK(draw("aten::randn", {ArgList{n}}, {D::F32, {n}}).values ==
-          simulated(n, 4, [](const Words& w, int i) { return normal(w, i); }));
+    CHECK(draw("aten::randn", {ArgList{n}}, {D::F32, {n}}).values == simulated(n, 4, [](const Words& w, int i) { return normal(w, i); }));
   }
   CHECK(draw("aten::normal.float_float", {0.3, 1.7, ArgList{int64_t{700}}}, {D::BF16, {700}}).values ==
         simulated(700, 4, [](const Words& w, int i) { return rounded(std::fmaf(normal(w, i), 1.7f, 0.3f), D::BF16); }));
@@ -199,13 +190,11 @@ TEST_CASE("randint takes a word, or two where the range is wide") {
   const int64_t threshold = int64_t{1} << 28;
   CHECK(draw("aten::randint", {threshold - 1, ArgList{int64_t{9}}}, {D::I32, {9}}).numbers == 4);
   CHECK(draw("aten::randint", {threshold, ArgList{int64_t{9}}}, {D::I32, {9}}).numbers == 2);
-  CHECK(draw("aten::randint_like", {Arg(), int64_t{200}}, {D::U8, {600}}).values ==
-        simulated(600, 4, [](const Words& w, int i) { return w[i] % 200; }));
+  CHECK(draw("aten::randint_like", {Arg(), int64_t{200}}, {D::U8, {600}}).values == simulated(600, 4, [](const Words& w, int i) { return w[i] % 200; }));
   CHECK(draw("aten::randint_like.low_dtype", {Arg(), int64_t{-5}, int64_t{6}}, {D::F16, {600}}).values ==
         simulated(600, 4, [](const Words& w, int i) { return int64_t{w[i] % 11} - 5; }));
   const int64_t least = std::numeric_limits<int64_t>::min(), most = std::numeric_limits<int64_t>::max();
-  CHECK(draw("aten::randint.low", {least, most, ArgList{int64_t{300}}}, {D::I64, {300}}).values ==
-        simulated(300, 2, [&](const Words& w, int i) {
+  CHECK(draw("aten::randint.low", {least, most, ArgList{int64_t{300}}}, {D::I64, {300}}).values == simulated(300, 2, [&](const Words& w, int i) {
           const uint64_t word = uint64_t{w[2 * i]} << 32 | w[2 * i + 1];
           return static_cast<int64_t>(word % std::numeric_limits<uint64_t>::max() + static_cast<uint64_t>(least));
         }));
@@ -223,8 +212,7 @@ TEST_CASE("bernoulli compares as numbers would") {
 }
 
 TEST_CASE("exponential, log-normal and Cauchy numbers") {
-  CHECK(draw("aten::exponential", {Arg(), 2.5}, {D::F32, {2049}}).values ==
-        simulated(2049, 4, [](const Words& w, int i) {
+  CHECK(draw("aten::exponential", {Arg(), 2.5}, {D::F32, {2049}}).values == simulated(2049, 4, [](const Words& w, int i) {
           const float number = unit(w[i]);
           return -1.0f / 2.5f * (number >= 1 - 0x1p-24f ? -0x1p-24f : std::log(number));
         }));
@@ -239,11 +227,9 @@ TEST_CASE("exponential, log-normal and Cauchy numbers") {
 TEST_CASE("elements are numbered in the order of memory") {
   const int64_t rows = 40, columns = 31;
   const auto row_major = simulated(rows * columns, 4, [](const Words& w, int i) { return w[i] % 1000; });
-  const auto transposed =
-      draw("aten::randint_like", {Arg(), int64_t{1000}}, {D::I64, {rows, columns}, {1, rows}}).values;
+  const auto transposed = draw("aten::randint_like", {Arg(), int64_t{1000}}, {D::I64, {rows, columns}, {1, rows}}).values;
   for (int64_t r = 0; r < rows; ++r)
-    for (int64_t c = 0; c < columns; ++c)
-      CHECK(transposed[static_cast<size_t>(r * columns + c)] == row_major[static_cast<size_t>(c * rows + r)]);
+    for (int64_t c = 0; c < columns; ++c) CHECK(transposed[static_cast<size_t>(r * columns + c)] == row_major[static_cast<size_t>(c * rows + r)]);
   // Channels last, and a dimension of one element anywhere.
   CHECK(imported("aten::rand_like", {Arg()}, {D::F32, {2, 3, 4, 5}, {60, 1, 15, 3}}));
   CHECK(imported("aten::rand_like", {Arg()}, {D::F32, {2, 1, 4, 5}, {20, 7, 5, 1}}));

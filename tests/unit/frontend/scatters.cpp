@@ -22,17 +22,13 @@ Lines rows_by(const std::string& name, const How& how, DType dtype = D::F32, DTy
   calls.environment.any_order = how.any_order;
   const Arg x = calls.input("x", {dtype, {8, 4}}), s = calls.input("s", {dtype, {3, 4}});
   const Arg i = calls.input("i", {index, {3}});
-  const std::vector<Arg> args = name == "aten::index_put" ? std::vector<Arg>{x, ArgList{i}, s, true}
-                                                          : std::vector<Arg>{x, int64_t{0}, i, s};
+  const std::vector<Arg> args = name == "aten::index_put" ? std::vector<Arg>{x, ArgList{i}, s, true} : std::vector<Arg>{x, int64_t{0}, i, s};
   return body_of(calls.text(calls.call(name, args, {dtype, {8, 4}})));
 }
 
-bool is_call(const Lines& lines) {
-  return lines.size() == 1 && lines[0].find("extern") != std::string::npos;
-}
+bool is_call(const Lines& lines) { return lines.size() == 1 && lines[0].find("extern") != std::string::npos; }
 
-Lines strided(const TensorType& base, bool made_here, std::vector<sym::Expr> sizes, std::vector<sym::Expr> strides,
-              int64_t offset) {
+Lines strided(const TensorType& base, bool made_here, std::vector<sym::Expr> sizes, std::vector<sym::Expr> strides, int64_t offset) {
   Calls calls(kCpu);
   Arg x = calls.input("x", base);
   const Arg s = calls.input("s", {base.dtype, sizes});
@@ -64,8 +60,7 @@ TEST_CASE("sums by atomics only where eager's order is not fixed either") {
 }
 
 TEST_CASE("16-bit sums round where eager's do") {
-  const Lines wide{"%0 = cast<f32>(%x)", "%1 = cast<f32>(%s)",
-                   "%2 = scatter<target=[-1, 1], index_dims=[0], add, no_wrap>(%0, %1, %i)", "%3 = cast<bf16>(%2)"};
+  const Lines wide{"%0 = cast<f32>(%x)", "%1 = cast<f32>(%s)", "%2 = scatter<target=[-1, 1], index_dims=[0], add, no_wrap>(%0, %1, %i)", "%3 = cast<bf16>(%2)"};
   CHECK(rows_by("aten::index_add", {kCpu}, D::BF16) == wide);
   const Lines narrow{"%0 = scatter<target=[-1, 1], index_dims=[0], add, no_wrap>(%x, %s, %i)"};
   CHECK(rows_by("aten::index_add", {kCuda}, D::BF16) == narrow);
@@ -79,9 +74,8 @@ TEST_CASE("gradients of an embedding skip the padding") {
     const Arg grad = calls.call("aten::embedding_dense_backward", {g, i, int64_t{10}, int64_t{2}, false}, {D::F32, {10, 4}});
     const Lines lines = body_of(calls.text(grad));
     if (!on_cuda)
-      CHECK(lines == Lines{"%0 = eq(%i, 2)", "%1: bool[2, 3, 1] = reshape(%0)", "%2: bool[2, 3, 4] = expand(%1)",
-                           "%3 = where(%2, 0.0, %g)", "%4: f32[10, 4] = full(0.0)",
-                           "%5 = scatter<target=[-1, 2], index_dims=[0, 1], add, no_wrap>(%4, %3, %i)"});
+      CHECK(lines == Lines{"%0 = eq(%i, 2)", "%1: bool[2, 3, 1] = reshape(%0)", "%2: bool[2, 3, 4] = expand(%1)", "%3 = where(%2, 0.0, %g)",
+                           "%4: f32[10, 4] = full(0.0)", "%5 = scatter<target=[-1, 2], index_dims=[0, 1], add, no_wrap>(%4, %3, %i)"});
   }
 }
 
@@ -147,17 +141,15 @@ TEST_CASE("gradients of small embeddings are sums over all rows on CUDA") {
 TEST_CASE("slices and ranges of memory need no indices") {
   Calls calls(kCpu);
   const Arg x = calls.input("x", {D::F32, {8, 4}}), s = calls.input("s", {D::F32, {3, 4}});
-  CHECK(body_of(calls.text(calls.call("aten::slice_scatter", {x, s, int64_t{0}, int64_t{1}, int64_t{7}, int64_t{2}},
-                                      {D::F32, {8, 4}}))) ==
+  CHECK(body_of(calls.text(calls.call("aten::slice_scatter", {x, s, int64_t{0}, int64_t{1}, int64_t{7}, int64_t{2}}, {D::F32, {8, 4}}))) ==
         Lines{"%0 = scatter<target=[0, 1], start=[1, 0], step=[2, 1]>(%x, %s)"});
 
   const TensorType base{D::F32, {8, 4}};
-  CHECK(strided(base, true, {2, 4}, {4, 1}, 12) ==
-        Lines{"%0 = neg(%x)", "%1: f32[32] = reshape(%0)", "%2: f32[8] = reshape(%s)",
-              "%3 = scatter<target=[0], start=[12]>(%1, %2)", "%4: f32[8, 4] = reshape(%3)", "%5 = identity(%4)"});
-  CHECK(strided(base, true, {8, 2}, {4, 2}, 0).size() > 6);          // at counted positions
-  CHECK(is_call(strided(base, false, {2, 4}, {4, 1}, 12)));          // an input may begin anywhere in its storage
-  CHECK(strided(base, true, {3, 4}, {2, 1}, 0).back().find("extern") != std::string::npos);  // overlaps
+  CHECK(strided(base, true, {2, 4}, {4, 1}, 12) == Lines{"%0 = neg(%x)", "%1: f32[32] = reshape(%0)", "%2: f32[8] = reshape(%s)",
+                                                         "%3 = scatter<target=[0], start=[12]>(%1, %2)", "%4: f32[8, 4] = reshape(%3)", "%5 = identity(%4)"});
+  CHECK(strided(base, true, {8, 2}, {4, 2}, 0).size() > 6);                                   // at counted positions
+  CHECK(is_call(strided(base, false, {2, 4}, {4, 1}, 12)));                                   // an input may begin anywhere in its storage
+  CHECK(strided(base, true, {3, 4}, {2, 1}, 0).back().find("extern") != std::string::npos);   // overlaps
   CHECK(strided(base, true, {2, 4}, {4, 1}, 28).back().find("extern") != std::string::npos);  // leaves the tensor
 }
 

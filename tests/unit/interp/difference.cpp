@@ -41,8 +41,7 @@ TEST_CASE("the worst element is remembered", "[interp][check]") {
 TEST_CASE("special values: zeros of either sign and NaN are equal, infinities differ from numbers", "[interp][check]") {
   const MemRef x = memref(DType::F32, {4}, {0, not_a_number, infinity, 1});
   CHECK(interp::find_difference(x, memref(DType::F32, {4}, {-0.0, not_a_number, infinity, 1}), {}).differing == 0);
-  const auto found =
-      interp::find_difference(x, memref(DType::F32, {4}, {0, 1, 3e38, not_a_number}), {.relative = 1, .absolute = 1});
+  const auto found = interp::find_difference(x, memref(DType::F32, {4}, {0, 1, 3e38, not_a_number}), {.relative = 1, .absolute = 1});
   CHECK(found.differing == 3);
   CHECK(found.error == infinity);
 }

@@ -15,14 +15,13 @@ TEST_CASE("ops of other namespaces are opaque, may raise and are out of reach of
 }
 
 TEST_CASE("ops of ATen that raise for their elements, and those that do not") {
-  for (const char* name : {"aten::mm", "aten::convolution_backward", "aten::_scaled_dot_product_flash_attention",
-                           "aten::sort", "aten::rand_like", "cxxinductor::philox_state"}) {
+  for (const char* name :
+       {"aten::mm", "aten::convolution_backward", "aten::_scaled_dot_product_flash_attention", "aten::sort", "aten::rand_like", "cxxinductor::philox_state"}) {
     INFO(name);
     CHECK_FALSE(may_raise(name));
     CHECK_FALSE(is_opaque_callee(name));
   }
-  for (const char* name : {"aten::linalg_cholesky_ex", "aten::index.Tensor", "aten::_assert_async", "aten::multinomial"})
-    CHECK(may_raise(name));
+  for (const char* name : {"aten::linalg_cholesky_ex", "aten::index.Tensor", "aten::_assert_async", "aten::multinomial"}) CHECK(may_raise(name));
 }
 
 TEST_CASE("Fourier transforms read tables of plans") {
@@ -31,9 +30,7 @@ TEST_CASE("Fourier transforms read tables of plans") {
 }
 
 TEST_CASE("text reaches what reads its arguments alone") {
-  for (const char* name : {"aten::mm", "aten::cumsum", "aten::linalg_qr", "aten::index"})
-    CHECK(is_reachable_from_text(name));
-  for (const char* name : {"aten::from_file", "aten::set_", "aten::resize_", "aten::_resize_output_",
-                           "aten::_sparse_coo_tensor_unsafe", "aten::record_stream"})
+  for (const char* name : {"aten::mm", "aten::cumsum", "aten::linalg_qr", "aten::index"}) CHECK(is_reachable_from_text(name));
+  for (const char* name : {"aten::from_file", "aten::set_", "aten::resize_", "aten::_resize_output_", "aten::_sparse_coo_tensor_unsafe", "aten::record_stream"})
     CHECK_FALSE(is_reachable_from_text(name));
 }

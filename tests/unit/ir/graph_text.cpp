@@ -58,8 +58,7 @@ TEST_CASE("every kind of graph node survives print and parse", "[ir][graph]") {
 }
 
 TEST_CASE("an empty graph and a graph without results round-trip", "[ir][graph]") {
-  for (const char* text : {"graph @f() {\n  return\n}\n", "graph @f(%x: f32[]) {\n  return %x, %x\n}\n"})
-    CHECK(print(parse(text)) == text);
+  for (const char* text : {"graph @f() {\n  return\n}\n", "graph @f(%x: f32[]) {\n  return %x, %x\n}\n"}) CHECK(print(parse(text)) == text);
 }
 
 TEST_CASE("views take the strides that eager gives them", "[ir][graph]") {
@@ -141,9 +140,8 @@ TEST_CASE("bad graph text names the line and what was expected", "[ir][graph]") 
 }
 
 TEST_CASE("mutated graph texts never crash the parser", "[ir][graph][fuzz]") {
-  fuzz_text(
-      print(parse(
-          R"(graph @f on cuda:0 (%x: bf16[s0, 8], %i: i64[3], %c: bool[s0, 8], sym s0) where 1 <= s0 <= 64, 8 | s0 {
+  fuzz_text(print(parse(
+                R"(graph @f on cuda:0 (%x: bf16[s0, 8], %i: i64[3], %c: bool[s0, 8], sym s0) where 1 <= s0 <= 64, 8 | s0 {
     %0 = where(%c, %x, 0.5) from "m.py":3 "h" "aten.where"
     %1 = cast<f32>(%0)
     %m, %v = reduce<welford, dims=[1], keepdim>(%1)
@@ -153,5 +151,5 @@ TEST_CASE("mutated graph texts never crash the parser", "[ir][graph][fuzz]") {
     final %x = %0
     return %m, expr(floordiv(s0, 2)), none
   })")),
-      [](std::string_view text) { parse(text); });
+            [](std::string_view text) { parse(text); });
 }

@@ -53,8 +53,7 @@ TEST_CASE("what a scatter consumed is not read as it was", "[ir][graph]") {
   CHECK(report("%o = exp(%x)\n" + update + "final %x = %a\nreturn %o\n") == "");
   CHECK(report(update + "%p = permute<dims=[1, 0]>(%a)\n%o = exp(%p)\nfinal %x = %a\nreturn %o\n") == "");
   check_contains(report(update + "%o = exp(%x)\nfinal %x = %a\nreturn %o\n"), "G11:");
-  check_contains(report("%p = permute<dims=[1, 0]>(%x)\n" + update + "%o = exp(%p)\nfinal %x = %a\nreturn %o\n"),
-                 "G11:");
+  check_contains(report("%p = permute<dims=[1, 0]>(%x)\n" + update + "%o = exp(%p)\nfinal %x = %a\nreturn %o\n"), "G11:");
   check_contains(report(update + "final %x = %a\nreturn %x\n"), "G11:");
   check_contains(report(update + "final %x = %a\nfinal %y = %x\nreturn %a\n"), "G11:");
   check_contains(report("%w: f32[2, 4] = slice<dim=0, start=1, step=1>(%x)\n"

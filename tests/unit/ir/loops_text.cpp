@@ -55,9 +55,7 @@ std::string failure(std::string_view text) {
 
 }  // namespace
 
-TEST_CASE("every kind of loops statement survives print and parse", "[ir][loops]") {
-  CHECK(print(parse(every_kind)) == std::string(every_kind));
-}
+TEST_CASE("every kind of loops statement survives print and parse", "[ir][loops]") { CHECK(print(parse(every_kind)) == std::string(every_kind)); }
 
 TEST_CASE("labels in hand-written regions are free", "[ir][loops]") {
   loops::Program p = parse(R"(program @f(@x: i64[9]) {
@@ -76,8 +74,7 @@ TEST_CASE("labels in hand-written regions are free", "[ir][loops]") {
 
 TEST_CASE("bad loops text names the line and what was expected", "[ir][loops]") {
   auto body = [](std::string lines) {
-    return "program @f(@x: f32[4], @k: i64[4]) {\noutput @y: f32[4]\nregion @n over i < 4 {\n" + lines +
-           "\n%v = load @x[i]\nstore @y[i] = %v }\nreturn @y }";
+    return "program @f(@x: f32[4], @k: i64[4]) {\noutput @y: f32[4]\nregion @n over i < 4 {\n" + lines + "\n%v = load @x[i]\nstore @y[i] = %v }\nreturn @y }";
   };
   std::string many = "over ";
   for (int i = 0; i < 33; ++i) many += fmt::format("{}i{} < 2", i ? ", " : "", i);

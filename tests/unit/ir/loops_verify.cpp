@@ -90,14 +90,10 @@ TEST_CASE("each invariant of the loops IR has a counterexample", "[ir][loops]") 
   breaks("L7", [&](Program& p) { stmt(p, 0, 0).as<Load>()->coords[1] = q; });
   breaks("L7", [&](Program& p) { region(p, 0).vars[VarId(0)].extent = q; });
   breaks("L7", [](Program& p) { stmt(p, 1, 10).as<Store>()->coords[0] = statement_symbol(StmtId(5)); });
-  breaks("L7", [&](Program& p) {
-    p.outputs.push_back({.kind = ProgramOutput::Kind::Symbol, .buffer = {}, .view = {}, .symbol = q});
-  });
+  breaks("L7", [&](Program& p) { p.outputs.push_back({.kind = ProgramOutput::Kind::Symbol, .buffer = {}, .view = {}, .symbol = q}); });
   breaks("L8", [](Program& p) { stmt(p, 1, 8).as<Project>()->result = 2; });
   breaks("L8", [](Program& p) { stmt(p, 1, 8).as<Project>()->of = StmtId(6); });
-  breaks("L8", [&](Program& p) {
-    region(p, 0).vars.push_back({"z", 2}), stmt(p, 0, 1).as<Reduce>()->over |= VarSet::of(VarId(2));
-  });
+  breaks("L8", [&](Program& p) { region(p, 0).vars.push_back({"z", 2}), stmt(p, 0, 1).as<Reduce>()->over |= VarSet::of(VarId(2)); });
   breaks("L9", [](Program& p) { std::swap(p.steps[0], p.steps[2]); });
   breaks("L9", [](Program& p) { p.steps.pop_back(); });
   breaks("L9", [](Program& p) { p.steps.push_back(p.steps[2]); });
@@ -140,12 +136,8 @@ TEST_CASE("each invariant of updates has a counterexample", "[ir][loops]") {
   const auto update = [](Program& p) { return stmt(p, 1, 4).as<Store>(); };
   CHECK(report_after([](Program&) {}) == "");
   check_contains(report_after([&](Program& p) { update(p)->update = false; }), "L13:");
-  check_contains(report_after([&](Program& p) { update(p)->update = false, update(p)->combine = Combine::Overwrite; }),
-                 "L13:");
-  check_contains(report_after([&](Program& p) {
-                   update(p)->conflict_order = p.steps.empty() ? sym::Expr(0) : region(p, 1).symbol(VarId(1));
-                 }),
-                 "L13:");
+  check_contains(report_after([&](Program& p) { update(p)->update = false, update(p)->combine = Combine::Overwrite; }), "L13:");
+  check_contains(report_after([&](Program& p) { update(p)->conflict_order = p.steps.empty() ? sym::Expr(0) : region(p, 1).symbol(VarId(1)); }), "L13:");
   check_contains(report_after([&](Program& p) { stmt(p, 1, 3).as<Load>()->buffer = update(p)->buffer; }), "L13:");
   check_contains(report_after([&](Program& p) { std::swap(p.steps[0], p.steps[1]); }), "L9:");
 }
@@ -172,8 +164,7 @@ TEST_CASE("regions answer questions", "[ir][loops]") {
   CHECK(!statement_of_symbol("s0").valid());
   CHECK(operands(r.body[StmtId(4)]) == std::vector<StmtId>{StmtId(0), StmtId(3)});
   CHECK(operands(r.body[StmtId(10)]) == std::vector<StmtId>{StmtId(9), StmtId(3)});
-  CHECK(vars_of(r, statement_symbol(StmtId(4)) + sym::Expr::symbol("s0")) ==
-        (VarSet::of(VarId(0)) | VarSet::of(VarId(1))));
+  CHECK(vars_of(r, statement_symbol(StmtId(4)) + sym::Expr::symbol("s0")) == (VarSet::of(VarId(0)) | VarSet::of(VarId(1))));
   CHECK(reduced_vars(r) == VarSet::of(VarId(1)));
   std::vector<Access> found = accesses(r);
   REQUIRE(found.size() == 3);

@@ -1,9 +1,8 @@
 // Bank conflicts of a Tiles kernel's accesses to shared memory, counted from the addresses of its layout.
-#include "ir/plan/tile_layout.h"
-
 #include <array>
 #include <set>
 
+#include "ir/plan/tile_layout.h"
 #include "unit/catch.h"
 
 using cxxinductor::plan::TileLayout;

@@ -34,9 +34,7 @@ Buffer& buffer(Plan& p, std::string_view name) {
   FAIL("no buffer " << name);
   return p.buffers[BufferId(0)];
 }
-BufferId id_of(Plan& p, std::string_view name) {
-  return BufferId(static_cast<size_t>(&buffer(p, name) - &*p.buffers.begin()));
-}
+BufferId id_of(Plan& p, std::string_view name) { return BufferId(static_cast<size_t>(&buffer(p, name) - &*p.buffers.begin())); }
 
 template <class Edit>
 std::string report_after(Edit edit, const char* text = every_plan_kind) {
@@ -324,7 +322,8 @@ TEST_CASE("what is summed in blocks is a sum of floats in a loop", "[ir][plan]")
         index_limit (4000) bytes_read 0 bytes_written 0
         region @r over i < 4, j < 1000 {
           %0 = load @0[1000*i + j] at (1000*i + j) vector
-          %1 = reduce<)" + reduction + R"(>(%0) over j memory_space row
+          %1 = reduce<)" + reduction +
+                             R"(>(%0) over j memory_space row
           store @1[i] = %1 at (i) broadcast
         }
         mapping )" + shape + R"(

@@ -1,12 +1,11 @@
 // Rows of reductions.def: their statements, merged in random trees, against their definitions over edge values; what parsing refuses; a reduction that
 // is a row of this test alone.
-#include "ir/reduction.h"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <random>
 
+#include "ir/reduction.h"
 #include "support/error.h"
 #include "unit/catch.h"
 
@@ -149,16 +148,20 @@ TEST_CASE("states have the size of their structs") {
 }
 
 TEST_CASE("a reduction is one row") {
-  const ReductionInfo parity{.name = "parity", .fold = ScalarOp::BitXor, .start = "0",
-                             .define = [](DType dtype, std::span<const Scalar> x) {
+  const ReductionInfo parity{.name = "parity", .fold = ScalarOp::BitXor, .start = "0", .define = [](DType dtype, std::span<const Scalar> x) {
                                int64_t bits = 0;
                                for (const Scalar& element : x) bits ^= element.integer();
                                return std::vector<Scalar>{Scalar::from_integer(dtype, bits)};
                              }};
   sweep(parity, {DType::I8, DType::I64, DType::U64, DType::Bool});
-  const ReductionInfo range{.name = "range", .state = "low:T high:T", .results = "width:T", .start = "low = highest, high = lowest",
-                            .lift = "low = x, high = x", .merge = "low = minimum(a.low, b.low), high = maximum(a.high, b.high)",
-                            .finish = "width = sub(high, low)", .define = [](DType dtype, std::span<const Scalar> x) {
+  const ReductionInfo range{.name = "range",
+                            .state = "low:T high:T",
+                            .results = "width:T",
+                            .start = "low = highest, high = lowest",
+                            .lift = "low = x, high = x",
+                            .merge = "low = minimum(a.low, b.low), high = maximum(a.high, b.high)",
+                            .finish = "width = sub(high, low)",
+                            .define = [](DType dtype, std::span<const Scalar> x) {
                               Scalar low = highest_value(dtype), high = lowest_value(dtype);
                               for (const Scalar& element : x) {
                                 low = evaluate(ScalarOp::Minimum, std::vector{low, element});

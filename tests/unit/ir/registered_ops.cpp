@@ -20,7 +20,8 @@ std::string refusal(const RegisteredOp& op) {
   }
 }
 
-const RegisteredOp cube{.overload = "tests::cube", .arguments = {"x"}, .types = OperandTypes::Numeric, .cpu = "({0} * {0} * {0})", .definition = "result = mul(mul(x, x), x)"};
+const RegisteredOp cube{
+    .overload = "tests::cube", .arguments = {"x"}, .types = OperandTypes::Numeric, .cpu = "({0} * {0} * {0})", .definition = "result = mul(mul(x, x), x)"};
 
 }  // namespace
 
@@ -60,7 +61,8 @@ TEST_CASE("registrations that are not valid are refused") {
   CHECK_THAT(refusal({.overload = "tests::none", .arguments = {"x", "y"}, .cuda = "f({0})"}), mentions("expected {1} in the expression for CUDA"));
   CHECK_THAT(refusal({.overload = "tests::none", .arguments = {"x"}, .cpu = "[]{ return {0}; }()"}), mentions("braces that are no operand"));
   CHECK_THAT(refusal({.overload = "tests::none", .arguments = {"x"}, .cpu = "{0}", .definition = "result = y"}), mentions("y is neither an input"));
-  CHECK_THAT(refusal({.overload = "tests::none", .arguments = {"x"}, .cpu = "{0}", .definition = "result = lt(x, 1)"}), mentions("result expects T, found bool"));
+  CHECK_THAT(refusal({.overload = "tests::none", .arguments = {"x"}, .cpu = "{0}", .definition = "result = lt(x, 1)"}),
+             mentions("result expects T, found bool"));
   add_scalar_op(cube);
   RegisteredOp other = cube;
   other.cpu = "{0}";
@@ -79,9 +81,14 @@ TEST_CASE("a definition can be evaluated for the types that are stated") {
 }
 
 TEST_CASE("a registered reduction has the form of its texts") {
-  const RegisteredReduction range{.overload = "tests::range", .state = "low:T high:T", .results = "range:T", .start = "low = highest, high = lowest",
-                                  .lift = "low = x, high = x", .merge = "low = minimum(a.low, b.low), high = maximum(a.high, b.high)",
-                                  .finish = "range = sub(high, low)", .order_matters = false};
+  const RegisteredReduction range{.overload = "tests::range",
+                                  .state = "low:T high:T",
+                                  .results = "range:T",
+                                  .start = "low = highest, high = lowest",
+                                  .lift = "low = x, high = x",
+                                  .merge = "low = minimum(a.low, b.low), high = maximum(a.high, b.high)",
+                                  .finish = "range = sub(high, low)",
+                                  .order_matters = false};
   const Reduction reduction = add_reduction(range);
   CHECK(find_registered_reduction("tests::range") == reduction);
   CHECK(find_reduction("tests.range") == reduction);
@@ -93,8 +100,14 @@ TEST_CASE("a registered reduction has the form of its texts") {
 }
 
 TEST_CASE("a registered reduction says which operands it does not take, and names components once") {
-  RegisteredReduction norm{.overload = "tests::norm", .state = "sum:T", .results = "norm:T", .start = "sum = 0", .lift = "sum = mul(x, x)",
-                           .merge = "sum = add(a.sum, b.sum)", .finish = "norm = sqrt(sum)", .order_matters = false};
+  RegisteredReduction norm{.overload = "tests::norm",
+                           .state = "sum:T",
+                           .results = "norm:T",
+                           .start = "sum = 0",
+                           .lift = "sum = mul(x, x)",
+                           .merge = "sum = add(a.sum, b.sum)",
+                           .finish = "norm = sqrt(sum)",
+                           .order_matters = false};
   const ReductionForm& made = form(add_reduction(norm));
   CHECK(made.refuses(DType::F32) == std::nullopt);
   CHECK(made.refuses(DType::I64) == ScalarOp::Sqrt);

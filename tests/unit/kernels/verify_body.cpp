@@ -1,11 +1,12 @@
 // A negative case for each invariant of bodies. Golden files (tests/filetests/bodies) show what bodies are lowered to.
+#include "kernels/body/verify_body.h"
+
 #include <algorithm>
 
 #include "ir/plan/text.h"
 #include "kernels/body/lower_body.h"
 #include "kernels/body/print_body.h"
 #include "kernels/body/slots.h"
-#include "kernels/body/verify_body.h"
 #include "unit/catch.h"
 #include "unit/ir/expect_text.h"
 #include "unit/ir/plan_samples.h"
@@ -123,9 +124,8 @@ TEST_CASE("B1: lanes have their loop", "[kernels][body]") {
   breaks("B1: k: lanes out of turn", gather, 0, [](Sample& s) { s.insert(s.at(Kind::BeginLanes, 0), {.kind = Kind::BeginLanes}); });
   breaks("B1: k: a lane loop does not end", gather, 0, [](Sample& s) { s.erase(Kind::EndLanes, 0); });
   breaks("B1: k: load %0 stands in a lane loop", gather, 0, [](Sample& s) { std::swap(s.step(Kind::Load, 0), s.step(Kind::Load, 3)); });
-  breaks("B1: softmax: bring %0 stands outside of a lane loop", every_plan_kind, 1, [](Sample& s) {
-    std::swap(s.steps()[s.at(Kind::BeginLanes, 0)], s.steps()[s.at(Kind::Bring, 0)]);
-  });
+  breaks("B1: softmax: bring %0 stands outside of a lane loop", every_plan_kind, 1,
+         [](Sample& s) { std::swap(s.steps()[s.at(Kind::BeginLanes, 0)], s.steps()[s.at(Kind::Bring, 0)]); });
 }
 
 TEST_CASE("B2: what a step reads is there", "[kernels][body]") {
@@ -137,9 +137,8 @@ TEST_CASE("B2: what a step reads is there", "[kernels][body]") {
   breaks("B2: softmax: bring %0: nothing is there as lanes", every_plan_kind, 1, [](Sample& s) { s.step(Kind::Bring, 0).where = Where::Lanes; });
   // A value of a lane ends with its loop.
   breaks("B2: softmax: %7 reads %6, which is not there", every_plan_kind, 2, [](Sample& s) { s.erase(Kind::Bring, 6); });
-  breaks("B2: softmax: %6 reads %5, which is not there", every_plan_kind, 2, [](Sample& s) {
-    std::erase_if(s.body.slot.in, [](const Place& place) { return place.value.index() == 5; });
-  });
+  breaks("B2: softmax: %6 reads %5, which is not there", every_plan_kind, 2,
+         [](Sample& s) { std::erase_if(s.body.slot.in, [](const Place& place) { return place.value.index() == 5; }); });
 }
 
 TEST_CASE("B3: each statement is executed once", "[kernels][body]") {
@@ -159,9 +158,7 @@ TEST_CASE("B4: effects and accesses have their guards", "[kernels][body]") {
   breaks("%3 relies on %5, which is not a check", gather, 0, [](Sample& s) { s.step(Kind::Load, 3).guard.in_range = {plan::StmtId(5)}; });
   breaks("store %2 has another condition than it needs: effects", serial, 1, [](Sample& s) { s.step(Kind::Store, 2).guard.effects = false; });
   breaks("compute %5 has another condition than it needs: mask", gather, 0, [](Sample& s) { s.step(Kind::Compute, 5).guard.mask = plan::StmtId(0); });
-  breaks("update_group %1 has another condition than it needs: once", serial, 0, [](Sample& s) {
-    s.step(Kind::UpdateGroup, 1).guard.once = {plan::VarId(2)};
-  });
+  breaks("update_group %1 has another condition than it needs: once", serial, 0, [](Sample& s) { s.step(Kind::UpdateGroup, 1).guard.once = {plan::VarId(2)}; });
 }
 
 TEST_CASE("B5: what lanes fill is reserved, filled and used", "[kernels][body]") {

@@ -66,8 +66,7 @@ TEST_CASE("mutations are last and never read what another one wrote", "[lowering
   INFO(loops::print(p));
   // x and y are saved, x is also handed out as it was: n_e, three copies, two stores.
   REQUIRE(region_count(p) == 6);
-  for (size_t last = 4; last < 6; ++last)
-    CHECK(std::get<loops::Region>(p.steps[last]).name == (last == 4 ? "m_x" : "m_y"));
+  for (size_t last = 4; last < 6; ++last) CHECK(std::get<loops::Region>(p.steps[last]).name == (last == 4 ? "m_x" : "m_y"));
   CHECK(p.outputs[1].buffer != p.inputs[0].buffer);
 }
 

@@ -6,9 +6,7 @@
 namespace cxxinductor::model {
 
 TEST_CASE("conditions are 1 where they hold, and 0 where not") {
-  const auto value = [](const std::string& text, int64_t size) {
-    return sym::evaluate(parse_condition(text), [size](std::string_view) { return size; });
-  };
+  const auto value = [](const std::string& text, int64_t size) { return sym::evaluate(parse_condition(text), [size](std::string_view) { return size; }); };
   const std::string s0 = "Symbol('s0', integer=True)", four = "Integer(4)";
   for (int64_t size : {3, 4, 5}) {
     CHECK(value("Equality(" + s0 + ", " + four + ")", size) == (size == 4));

@@ -36,8 +36,8 @@ model::Schema schema_of(const LibraryOp& op, std::string_view overload) {
 }
 
 bool names_tensor(ArgRole role) {
-  static const std::set<ArgRole> tensors{ArgRole::Left,  ArgRole::Right, ArgRole::Addend, ArgRole::Input, ArgRole::Weight, ArgRole::Bias, ArgRole::OutputGradient,
-                                         ArgRole::Query, ArgRole::Key,   ArgRole::Mask};
+  static const std::set<ArgRole> tensors{ArgRole::Left, ArgRole::Right,          ArgRole::Addend, ArgRole::Input, ArgRole::Weight,
+                                         ArgRole::Bias, ArgRole::OutputGradient, ArgRole::Query,  ArgRole::Key,   ArgRole::Mask};
   return tensors.contains(role);
 }
 

@@ -37,8 +37,9 @@ TEST_CASE("alias sets, writes and destinations of schemas") {
 
 TEST_CASE("optional lists, several results and defaults of schemas") {
   const Schema schema = parse_schema(
-      "aten::f(Tensor?[] a, int[2]? b=None, int[] c=[0, -1], float d=1e-05, str e=\"mean\", bool f=True, ScalarType? g=None, "
-      "MemoryFormat h=contiguous_format) -> (Tensor out, Tensor(a)[] rest, int) {nondeterministic_seeded}").schema;
+                            "aten::f(Tensor?[] a, int[2]? b=None, int[] c=[0, -1], float d=1e-05, str e=\"mean\", bool f=True, ScalarType? g=None, "
+                            "MemoryFormat h=contiguous_format) -> (Tensor out, Tensor(a)[] rest, int) {nondeterministic_seeded}")
+                            .schema;
   CHECK(schema.arguments[0].is_list);
   CHECK_FALSE(schema.arguments[1].is_list);
   CHECK(schema.arguments[1].default_value == Arg(None{}));
@@ -54,8 +55,8 @@ TEST_CASE("optional lists, several results and defaults of schemas") {
 }
 
 TEST_CASE("bad schemas are errors with their place") {
-  for (const char* text : {"", "aten::add", "aten::add(Tensor) -> Tensor", "aten::add(Tensor self -> Tensor",
-                           "aten::add(Tensor self) -> Tensor ]", "aten::add(Tensor(a self) -> Tensor"})
+  for (const char* text : {"", "aten::add", "aten::add(Tensor) -> Tensor", "aten::add(Tensor self -> Tensor", "aten::add(Tensor self) -> Tensor ]",
+                           "aten::add(Tensor(a self) -> Tensor"})
     CHECK_THROWS_AS(parse_schema(text), UserError);
 }
 

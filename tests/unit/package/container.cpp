@@ -103,7 +103,7 @@ TEST_CASE("entries of the table that are wrong are errors") {
   CHECK_THAT(with_field<uint32_t>(entry_at(0) + kind, 7), mentions("table entry 0 (manifest): kind: expected 1 to 6, found 7"));
   CHECK_THAT(with_field<uint32_t>(entry_at(0) + kind, 0), mentions("kind: expected"));
   CHECK_THAT(with_field<uint32_t>(entry_at(1) + reserved, 1), mentions("table entry 1 (calls): reserved"));
-  CHECK_THAT(with_field<uint64_t>(entry_at(2) + offset, 4096), mentions("section code 'first': offset: expected"));  // overlaps
+  CHECK_THAT(with_field<uint64_t>(entry_at(2) + offset, 4096), mentions("section code 'first': offset: expected"));   // overlaps
   CHECK_THAT(with_field<uint64_t>(entry_at(2) + offset, 16385), mentions("section code 'first': offset: expected"));  // not aligned
   CHECK_THAT(with_field<uint64_t>(entry_at(4) + offset, 1 << 30), mentions("section weights 'weights': offset"));
   CHECK_THAT(with_field<uint64_t>(entry_at(4) + size, 1 << 30), mentions("section weights 'weights': length: expected at most"));

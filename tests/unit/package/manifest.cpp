@@ -1,9 +1,10 @@
 // Manifests: what is printed is read, and what does not fit calls and weights is refused.
+#include "package/manifest.h"
+
 #include <functional>
 #include <nlohmann/json.hpp>
 
 #include "model/text.h"
-#include "package/manifest.h"
 #include "package/region_manifest.h"
 #include "readers/pt2/read_pt2.h"
 #include "unit/catch.h"
@@ -28,8 +29,8 @@ model::CallGraph some_calls() {
   };
   for (const char* name : {"w", "b", "x"}) {
     const bool is_row = name[0] == 'b';
-    calls.inputs.push_back(add(name, is_row ? std::vector<sym::Expr>{2} : std::vector<sym::Expr>{3, 2},
-                               is_row ? std::vector<sym::Expr>{1} : std::vector<sym::Expr>{2, 1}));
+    calls.inputs.push_back(
+        add(name, is_row ? std::vector<sym::Expr>{2} : std::vector<sym::Expr>{3, 2}, is_row ? std::vector<sym::Expr>{1} : std::vector<sym::Expr>{2, 1}));
     calls.input_sources.emplace_back(name);
   }
   model::Call call;
@@ -151,7 +152,10 @@ namespace {
 RegionManifest some_regions() {
   RegionManifest manifest;
   manifest.library_version = "0.1.0";
-  manifest.forms = {{"region_0", {{"Float on cpu Contiguous", {-1, 8}}, {"integer", {-2}}, {"constant None", {}}}, 2, text_digest("calls"),
+  manifest.forms = {{"region_0",
+                     {{"Float on cpu Contiguous", {-1, 8}}, {"integer", {-2}}, {"constant None", {}}},
+                     2,
+                     text_digest("calls"),
                      {{{{Device(), "x86-64-v3"}}, false, {"0 x86-64-v3", true}, {}}}}};
   return manifest;
 }

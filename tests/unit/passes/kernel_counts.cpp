@@ -13,9 +13,7 @@
 namespace cxxinductor {
 namespace {
 
-plan::Plan planned(const std::string& text, const Target& target, const Options& options) {
-  return driver::plan_of(graph::parse(text), target, options);
-}
+plan::Plan planned(const std::string& text, const Target& target, const Options& options) { return driver::plan_of(graph::parse(text), target, options); }
 
 size_t count_base_kernels(const plan::Plan& plan) {
   const std::vector<bool> base = plan::base_kernels(plan);
@@ -40,8 +38,7 @@ std::string dense_block(int layers) {
       source = fmt::format("%c{}", i);
       nodes += fmt::format("  {} = cat<dim=1>({})\n", source, operands);
     }
-    nodes += fmt::format("  %e{0}: f32[2, {1}, 49] = expand(%s{0})\n  %m{0} = mul({2}, %e{0})\n  %r{0} = relu(%m{0})\n", i,
-                         channels, source);
+    nodes += fmt::format("  %e{0}: f32[2, {1}, 49] = expand(%s{0})\n  %m{0} = mul({2}, %e{0})\n  %r{0} = relu(%m{0})\n", i, channels, source);
     nodes += fmt::format("  %x{0}: f32[2, 4, 49] = extern \"custom::layer\"($0) with (%r{0})\n", i);
     operands += fmt::format(", %x{}", i);
     if (i > 1) outputs += source + ", ";

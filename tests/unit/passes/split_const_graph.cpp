@@ -31,9 +31,8 @@ std::string split(std::string_view text) {
 }  // namespace
 
 TEST_CASE("weights are turned to channels-last once", "[passes][freezing]") {
-  CHECK(
-      split(
-          R"(graph @f on cuda:0 (%x: bf16[8, 3, 32, 32], %w: bf16[64, 3, 3, 3] frozen, %u: bf16[64, 64, 3, 3] frozen) {
+  CHECK(split(
+            R"(graph @f on cuda:0 (%x: bf16[8, 3, 32, 32], %w: bf16[64, 3, 3, 3] frozen, %u: bf16[64, 64, 3, 3] frozen) {
   %0: bf16[8, 64, 32, 32] = extern "aten::convolution"($0, $1, none, [1, 1], [1, 1], [1, 1], false, [0, 0], 1) with (%x, %w)
   %1 = relu(%0)
   %2: bf16[8, 64, 32, 32] = extern "aten::convolution"($0, $1, none, [1, 1], [1, 1], [1, 1], false, [0, 0], 1) with (%1, %u)

@@ -100,8 +100,7 @@ std::optional<model::Schema> FixtureSchemas::find(std::string_view callee, std::
       {"aten::relu", {{"self"}}},
       {"aten::mm", {{"self", "mat2"}}},
       {"aten::split_with_sizes", {{"self", "split_sizes", "dim"}, 1, true}},
-      {"aten::_native_batch_norm_legit_functional",
-       {{"input", "weight", "bias", "running_mean", "running_var", "training", "momentum", "eps"}, 5}}};
+      {"aten::_native_batch_norm_legit_functional", {{"input", "weight", "bias", "running_mean", "running_var", "training", "momentum", "eps"}, 5}}};
   const auto found = rows.find(callee);
   if (found == rows.end() || !overload.empty()) return std::nullopt;
   model::Schema schema;

@@ -32,8 +32,7 @@ TEST_CASE("zip bombs: nothing is inflated, and no byte is in two entries") {
              mentions("models/model.json: expected equal sizes of a stored entry"));
   // A directory that names the same bytes a thousand times.
   std::string zip = zip_of(entries_of(fixture_bytes("mlp.pt2")));
-  const size_t end = zip.rfind("PK\5\6"), directory = get(zip, end + 16, 4),
-               next = zip.find("PK\1\2", directory + 4);
+  const size_t end = zip.rfind("PK\5\6"), directory = get(zip, end + 16, 4), next = zip.find("PK\1\2", directory + 4);
   const std::string record = zip.substr(directory, next - directory);
   std::string records;
   for (int i = 0; i < 1000; ++i) records += record;
@@ -58,8 +57,12 @@ TEST_CASE("absurd sizes: of entries, of tensors, of text") {
                         for (Json& size : weight["tensor_meta"]["strides"]) size["as_int"] = int64_t{1} << 62;
                     }),
              mentions("2^63 bytes"));
-  CHECK_THAT(edited("mlp", model_json, [](Json& m) { m["graph_module"]["graph"]["tensor_values"]["relu"]["sizes"][0] = {{"as_expr", {{"expr_str", std::string(70000, '(')}, {"hint", nullptr}}}}; }),
-             mentions("a shorter expression"));
+  CHECK_THAT(
+      edited("mlp", model_json,
+             [](Json& m) {
+               m["graph_module"]["graph"]["tensor_values"]["relu"]["sizes"][0] = {{"as_expr", {{"expr_str", std::string(70000, '(')}, {"hint", nullptr}}}};
+             }),
+      mentions("a shorter expression"));
   Entries entries = entries_of(fixture_bytes("mlp.pt2"));
   entry(entries, model_json) = std::string(1'000'000, '[');
   CHECK_THAT(error_of(zip_of(entries)), mentions("models/model.json: expected JSON of at most 200 levels"));

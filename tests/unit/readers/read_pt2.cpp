@@ -21,9 +21,7 @@ const WeightRef& weight(const Program& program, const std::string& name) {
 
 float element(const std::string& zip, const WeightRef& weight, size_t index) {
   float value = 0;
-  std::memcpy(&value,
-              zip.data() + weight.byte_offset + (static_cast<size_t>(weight.storage_offset) + index) * sizeof(float),
-              sizeof value);
+  std::memcpy(&value, zip.data() + weight.byte_offset + (static_cast<size_t>(weight.storage_offset) + index) * sizeof(float), sizeof value);
   return value;
 }
 
@@ -33,8 +31,7 @@ TEST_CASE("fixtures give the calls of their golden files") {
   for (const std::string name : {"mlp", "tied", "training", "nested", "sizes", "control"}) {
     INFO(name);
     const std::string found = model::print(read(fixture_bytes(name + ".pt2")).calls);
-    if (std::getenv("CXXINDUCTOR_BLESS") != nullptr)
-      std::ofstream(std::string(CXXINDUCTOR_SOURCE_DIR) + "/tests/data/pt2/" + name + ".txt") << found;
+    if (std::getenv("CXXINDUCTOR_BLESS") != nullptr) std::ofstream(std::string(CXXINDUCTOR_SOURCE_DIR) + "/tests/data/pt2/" + name + ".txt") << found;
     CHECK(found == fixture_bytes(name + ".txt"));
     CHECK(model::print(model::parse(found)) == found);
   }
@@ -84,8 +81,7 @@ TEST_CASE("mutations of buffers and arguments are final versions") {
   std::vector<std::string> targets;
   for (const OutputSpec& output : program.signature.outputs)
     if (output.kind == OutputSpec::Kind::Mutation) targets.push_back(output.target);
-  CHECK(targets ==
-        std::vector<std::string>{"norm.running_mean", "norm.running_var", "norm.num_batches_tracked", "count"});
+  CHECK(targets == std::vector<std::string>{"norm.running_mean", "norm.running_var", "norm.num_batches_tracked", "count"});
   CHECK(program.calls.mutations.size() == 4);
   CHECK(program.calls.outputs.size() == 1);
   CHECK(program.signature.outputs.back().kind == OutputSpec::Kind::User);
@@ -98,8 +94,7 @@ TEST_CASE("signatures hold what is no tensor") {
     names.push_back(input.name);
     if (input.kind == InputSpec::Kind::Literal) literals.push_back(to_string(input.literal));
   }
-  CHECK(names ==
-        std::vector<std::string>{"c_lifted_tensor_0", "inputs_x", "inputs_rest_0", "scale", "mode", "flag", "nothing"});
+  CHECK(names == std::vector<std::string>{"c_lifted_tensor_0", "inputs_x", "inputs_rest_0", "scale", "mode", "flag", "nothing"});
   CHECK(literals == std::vector<std::string>{"2.0", "\"half\"", "false", "none"});
   CHECK(program.calls.inputs.size() == 3);
   CHECK(program.signature.argument_names == std::vector<std::string>{"inputs", "scale", "mode", "flag", "nothing"});
@@ -116,8 +111,7 @@ TEST_CASE("signatures hold what is no tensor") {
   REQUIRE(program.signature.out_spec);
   CHECK(program.signature.out_spec->children.at(0).keys == std::vector<std::string>{"parts", "y"});
   std::vector<std::string> results;
-  for (const OutputSpec& output : program.signature.outputs)
-    results.push_back(output.kind == OutputSpec::Kind::Literal ? to_string(output.literal) : "");
+  for (const OutputSpec& output : program.signature.outputs) results.push_back(output.kind == OutputSpec::Kind::Literal ? to_string(output.literal) : "");
   CHECK(results == std::vector<std::string>{"", "", "", "3", "none", "\"text\""});
 }
 

@@ -94,9 +94,9 @@ TEST_CASE("what nobody waits for runs beside, has a thread in any pool, and can 
     std::mutex gate;
     gate.lock();
     pool.run_in_background(&owner, {"first", 1, [&](const auto&) {
-                              const std::lock_guard wait(gate);
-                              ++done;
-                            }});
+                                      const std::lock_guard wait(gate);
+                                      ++done;
+                                    }});
     for (int i = 0; i < 20; ++i) pool.run_in_background(&other, {"later", 1, [&](const auto&) { ++done; }});
     if (threads == 1) {
       // The one thread is busy, so that these are still to begin.
@@ -155,9 +155,9 @@ TEST_CASE("a call's tasks have a thread while background tasks run, and cancel i
     std::atomic<int> running = 0;
     for (int i = 0; i < 5; ++i) {
       pool.run_in_background(&owner, {"background", 1, [&](const InterruptCheck& stopped) {
-                                ++running;
-                                while (!stopped()) std::this_thread::sleep_for(1ms);
-                              }});
+                                        ++running;
+                                        while (!stopped()) std::this_thread::sleep_for(1ms);
+                                      }});
     }
     while (running == 0) std::this_thread::yield();
     std::vector<CompileTask> tasks;
@@ -174,9 +174,9 @@ TEST_CASE("a pool that was stopped works on the calling thread") {
   std::atomic<int> done = 0;
   std::atomic<bool> begun = false;
   pool.run_in_background(&owner, {"background", 1, [&](const InterruptCheck& stopped) {
-                            begun = true;
-                            while (!stopped()) std::this_thread::sleep_for(1ms);
-                          }});
+                                    begun = true;
+                                    while (!stopped()) std::this_thread::sleep_for(1ms);
+                                  }});
   while (!begun) std::this_thread::yield();
   pool.stop();
   pool.run_in_background(&owner, {"dropped", 1, [&](const auto&) { done = 100; }});
@@ -193,8 +193,7 @@ TEST_CASE("where the system gives no thread the caller works; where it gives few
     CHECK(in_child([&] {
             // The limit does not hold for root.
             const rlimit limit{processes, processes};
-            if (::geteuid() == 0 && (::setgroups(0, nullptr) != 0 || ::setgid(54321) != 0 || ::setuid(54321) != 0))
-              return 1;
+            if (::geteuid() == 0 && (::setgroups(0, nullptr) != 0 || ::setgid(54321) != 0 || ::setuid(54321) != 0)) return 1;
             if (::setrlimit(RLIMIT_NPROC, &limit) != 0) return 2;
             CompilePool pool(8);
             std::atomic<int> done = 0, stopped_after = 0;

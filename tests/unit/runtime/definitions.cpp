@@ -11,8 +11,7 @@ namespace {
 const sym::Expr u0 = sym::Expr::symbol("u0");
 
 // Those of the elements that are positive.
-void choose(PlainHost& host, const plan::CallExtern&, std::span<const Operand> operands, std::span<const TensorView>,
-            std::span<TensorRef> results) {
+void choose(PlainHost& host, const plan::CallExtern&, std::span<const Operand> operands, std::span<const TensorView>, std::span<TensorRef> results) {
   std::vector<Scalar> found;
   for (const Scalar& element : read_elements(operands[0].tensor))
     if (element.as_real() > 0) found.push_back(element);
@@ -46,8 +45,7 @@ TEST_CASE("a result's size is a symbol: memory, grids and arguments come after i
   b.plan.outputs.push_back({plan::Output::Kind::Symbol, {}, {}, 2 * u0});
   PlainHost host(1, choose);
   const Executable executable(b.plan, std::make_shared<FunctionProvider>(std::vector<KernelBody>{add_one}), host);
-  for (const std::vector<double>& values :
-       {std::vector<double>{1, -1, 3, -2, 5, 0}, {-1, -1, -1, -1, -1, -1}, {-1, -1, -1, 7, -1, -1}}) {
+  for (const std::vector<double>& values : {std::vector<double>{1, -1, 3, -2, 5, 0}, {-1, -1, -1, -1, -1, -1}, {-1, -1, -1, 7, -1, -1}}) {
     std::vector<double> expected;
     for (double value : values)
       if (value > 0) expected.push_back(value + 2);
@@ -55,8 +53,7 @@ TEST_CASE("a result's size is a symbol: memory, grids and arguments come after i
     CHECK(numbers_of(outputs[0].tensor) == expected);
     CHECK(outputs[1].integer == 2 * static_cast<int64_t>(expected.size()));
   }
-  CHECK_THROWS_WITH(executable.run(host, one_input(numbers(host, {1, 2, 3, 4, 5, -1}))),
-                    "Runtime assertion failed for expression u0 <= 4: u0 is 5");
+  CHECK_THROWS_WITH(executable.run(host, one_input(numbers(host, {1, 2, 3, 4, 5, -1}))), "Runtime assertion failed for expression u0 <= 4: u0 is 5");
 }
 
 TEST_CASE("a tensor's element is a symbol, and assertions raise with their message alone", "[runtime]") {
@@ -67,9 +64,7 @@ TEST_CASE("a tensor's element is a symbol, and assertions raise with their messa
   b.plan.outputs.push_back({plan::Output::Kind::Symbol, {}, {}, u0 * 3});
   PlainHost host;
   const Executable executable(b.plan, std::make_shared<FunctionProvider>(std::vector<KernelBody>{}), host);
-  const auto run = [&](double value) {
-    return executable.run(host, one_input(numbers(host, {9, value, 9}, DType::I64)))[0].integer;
-  };
+  const auto run = [&](double value) { return executable.run(host, one_input(numbers(host, {9, value, 9}, DType::I64)))[0].integer; };
   CHECK(run(5) == 15);
   CHECK(run(-2) == -6);
   CHECK_THROWS_AS(run(0), FailedAssertion);

@@ -29,7 +29,8 @@ bool conflict(const Accesses& a, const Accesses& b) {
 }  // namespace
 
 TEST_CASE("readers of one buffer do not wait for one another", "[graphs]") {
-  const std::vector<Accesses> steps{{{}, {bytes(0, 16)}}, {{bytes(0, 16)}, {bytes(16, 16)}}, {{bytes(0, 8)}, {bytes(32, 16)}}, {{bytes(16, 32)}, {bytes(48, 16)}}};
+  const std::vector<Accesses> steps{
+      {{}, {bytes(0, 16)}}, {{bytes(0, 16)}, {bytes(16, 16)}}, {{bytes(0, 8)}, {bytes(32, 16)}}, {{bytes(16, 32)}, {bytes(48, 16)}}};
   CHECK(find_dependencies(steps) == Dependencies{{}, {0}, {0}, {1, 2}});
 }
 

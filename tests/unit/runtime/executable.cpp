@@ -54,8 +54,7 @@ TEST_CASE("a plan runs for every size of its range, the empty one included, and 
 
 TEST_CASE("bad inputs are refused before anything runs, and the message names them") {
   PlainHost host;
-  auto kernels = std::make_shared<FunctionProvider>(
-      std::vector<KernelBody>{[](auto, auto, auto) { throw InternalError("a kernel ran"); }});
+  auto kernels = std::make_shared<FunctionProvider>(std::vector<KernelBody>{[](auto, auto, auto) { throw InternalError("a kernel ran"); }});
   const Executable executable(two_steps().plan, kernels, host);
   const auto refuses = [&](std::vector<Value> inputs, const std::string& text) {
     CHECK_THROWS_AS(executable.run(host, inputs), UserError);
@@ -67,8 +66,7 @@ TEST_CASE("bad inputs are refused before anything runs, and the message names th
   refuses(one_input(make_tensor(host, {3, 4}, {}, DType::F64)), "input 0 (x): expected dtype f32, found f64");
   refuses(one_input(make_tensor(host, {3})), "expected 2 dimensions, found 1 (sizes [3])");
   refuses(one_input(make_tensor(host, {3, 5})), "expected sizes [s0 = 3, 4], found [3, 5]");
-  refuses(one_input(make_tensor(host, {101, 4})),
-          "size 0 of input 0 (x) is 101, but the graph was compiled for 0 <= s0 <= 100");
+  refuses(one_input(make_tensor(host, {101, 4})), "size 0 of input 0 (x) is 101, but the graph was compiled for 0 <= s0 <= 100");
   refuses(one_input(make_tensor(host, {3, 4}, {1, 3})), "expected strides [4, 1], found [1, 3] (sizes [3, 4])");
   TensorRef elsewhere = make_tensor(host, {3, 4});
   elsewhere.device = {DeviceType::Cuda, 1};
@@ -109,11 +107,10 @@ TEST_CASE("inputs die at their last use, outputs that are inputs are those input
   b.output(w);
   int64_t live_at_second = -1;
   int launches = 0;
-  auto kernels =
-      std::make_shared<FunctionProvider>(std::vector<KernelBody>{[&](auto buffers, auto symbols, int64_t grid) {
-        if (++launches == 2) live_at_second = host.live_allocations;
-        add_one(buffers, symbols, grid);
-      }});
+  auto kernels = std::make_shared<FunctionProvider>(std::vector<KernelBody>{[&](auto buffers, auto symbols, int64_t grid) {
+    if (++launches == 2) live_at_second = host.live_allocations;
+    add_one(buffers, symbols, grid);
+  }});
   const Executable executable(b.plan, kernels, host);
   std::vector<Value> inputs = one_input(make_tensor(host, {5}));
   TensorRef kept = make_tensor(host, {5});
@@ -137,11 +134,10 @@ TEST_CASE("an input that was given up is written in place if nobody holds it, an
   b.plan.steps.emplace_back(plan::Reuse{y, z});
   b.launch(k, {z}, {s0 * 2}, s0 * 2);
   b.output(z);
-  auto kernels = std::make_shared<FunctionProvider>(
-      std::vector<KernelBody>{[](std::span<void* const> buffers, auto symbols, int64_t grid) {
-        void* both[] = {buffers[0], buffers[0]};
-        add_one(both, symbols, grid);
-      }});
+  auto kernels = std::make_shared<FunctionProvider>(std::vector<KernelBody>{[](std::span<void* const> buffers, auto symbols, int64_t grid) {
+    void* both[] = {buffers[0], buffers[0]};
+    add_one(both, symbols, grid);
+  }});
   const Executable executable(b.plan, kernels, host);
   for (const bool held : {false, true}) {
     TensorRef x_value = make_tensor(host, {5, 2});
@@ -195,8 +191,8 @@ TEST_CASE("externs: planned results, fresh results, layouts that differ from the
   std::vector<Value> inputs = one_input(make_tensor(host, {2, 3}));
   inputs.emplace_back(make_tensor(host, {3, 2}));
   std::vector<Value> outputs = executable.run(host, inputs);
-  const std::vector<double> product = {-20 * -20 + -19 * -18 + -18 * -16, -20 * -19 + -19 * -17 + -18 * -15,
-                                       -17 * -20 + -16 * -18 + -15 * -16, -17 * -19 + -16 * -17 + -15 * -15};
+  const std::vector<double> product = {-20 * -20 + -19 * -18 + -18 * -16, -20 * -19 + -19 * -17 + -18 * -15, -17 * -20 + -16 * -18 + -15 * -16,
+                                       -17 * -19 + -16 * -17 + -15 * -15};
   CHECK(numbers_of(outputs[1].tensor) == product);
   CHECK(outputs[1].tensor.strides()[0] == 1);
   std::vector<double> plus_one = product;
@@ -215,14 +211,13 @@ TEST_CASE("an extern that returns something else than the plan expects is an int
     const Executable executable(b.plan, std::make_shared<FunctionProvider>(std::vector<KernelBody>{}), host);
     return executable.run(host, one_input(make_tensor(host, {2, 3})));
   };
-  CHECK_THROWS_WITH(run_with([](PlainHost& host, const plan::CallExtern&, std::span<const Operand> operands,
-                                std::span<const TensorView>, std::span<TensorRef> results) {
-                      CHECK(operands[1].integer == 7);
-                      CHECK(operands[0].tensor.whole);
-                      results[0] = make_tensor(host, {3, 3});
-                    }),
-                    mentions("aten::odd returned result 0 as f32 [3, 3]") && mentions("expects f32 [2, 3]") &&
-                        mentions("step 1 of 1: extern aten::odd"));
+  CHECK_THROWS_WITH(
+      run_with([](PlainHost& host, const plan::CallExtern&, std::span<const Operand> operands, std::span<const TensorView>, std::span<TensorRef> results) {
+        CHECK(operands[1].integer == 7);
+        CHECK(operands[0].tensor.whole);
+        results[0] = make_tensor(host, {3, 3});
+      }),
+      mentions("aten::odd returned result 0 as f32 [3, 3]") && mentions("expects f32 [2, 3]") && mentions("step 1 of 1: extern aten::odd"));
   CHECK_THROWS_AS(run_with([](PlainHost&, const plan::CallExtern&, auto, auto, auto) {}), InternalError);
   call.alias_of = {0};
   CHECK_THROWS_WITH(run_with([](PlainHost& host, const plan::CallExtern&, auto, auto, std::span<TensorRef> results) {
@@ -240,13 +235,11 @@ TEST_CASE("a failure after the first step says which inputs had been written; no
   mutate.kernel = in_place;
   mutate.args = {x, x};
   b.plan.steps.insert(b.plan.steps.begin(), mutate);
-  auto kernels = std::make_shared<FunctionProvider>(
-      std::vector<KernelBody>{[](auto, auto, auto) { throw UserError("the launch failed"); }, add_one});
+  auto kernels = std::make_shared<FunctionProvider>(std::vector<KernelBody>{[](auto, auto, auto) { throw UserError("the launch failed"); }, add_one});
   const Executable executable(b.plan, kernels, host);
   CHECK_THROWS_AS(executable.run(host, one_input(make_tensor(host, {3, 4}))), UserError);
-  CHECK_THROWS_WITH(
-      executable.run(host, one_input(make_tensor(host, {3, 4}))),
-      "the launch failed (at step 2 of 4: launch k_add_one; these inputs may already have been written: x)");
+  CHECK_THROWS_WITH(executable.run(host, one_input(make_tensor(host, {3, 4}))),
+                    "the launch failed (at step 2 of 4: launch k_add_one; these inputs may already have been written: x)");
   CHECK(host.live_allocations == 0);
 }
 

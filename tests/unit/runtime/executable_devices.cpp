@@ -25,8 +25,7 @@ class NotingHost : public PlainHost {
     notes.push_back(fmt::format("allocate {} on {}", bytes, to_string(device)));
     return PlainHost::allocate({}, bytes, data);
   }
-  TensorRef empty_strided(DType dtype, Device device, std::span<const int64_t> sizes,
-                          std::span<const int64_t> strides) override {
+  TensorRef empty_strided(DType dtype, Device device, std::span<const int64_t> sizes, std::span<const int64_t> strides) override {
     TensorRef tensor = PlainHost::empty_strided(dtype, {}, sizes, strides);
     tensor.device = device;
     return tensor;
@@ -45,8 +44,8 @@ class NotingHost : public PlainHost {
 
  private:
   // aten::_to_copy onto the device that the call names.
-  static void copy(PlainHost& host, const plan::CallExtern& call, std::span<const Operand> operands,
-                   std::span<const TensorView>, std::span<TensorRef> results) {
+  static void copy(PlainHost& host, const plan::CallExtern& call, std::span<const Operand> operands, std::span<const TensorView>,
+                   std::span<TensorRef> results) {
     const Device to = *call.kwargs.at(0).second.as<Device>();
     const TensorView& from = operands[0].tensor;
     auto& noting = static_cast<NotingHost&>(host);
@@ -133,21 +132,21 @@ struct Mixed : PlanBuilder {
 std::map<Device, std::shared_ptr<KernelProvider>> providers() {
   std::map<Device, std::shared_ptr<KernelProvider>> all;
   all[cpu] = std::make_shared<NotingProvider>(cpu, std::map<uint32_t, KernelBody>{{0, [](auto buffers, auto, int64_t) {
-                                                for (int i = 0; i < 4; ++i) floats(buffers[0])[i] = static_cast<float>(i);
-                                              }}});
+                                                                                     for (int i = 0; i < 4; ++i) floats(buffers[0])[i] = static_cast<float>(i);
+                                                                                   }}});
   all[first] = std::make_shared<NotingProvider>(first, std::map<uint32_t, KernelBody>{{1, [](auto b, auto, int64_t) {
-                                                  for (int i = 0; i < 4; ++i) floats(b[2])[i] = floats(b[0])[i] + floats(b[1])[i];
-                                                }}});
+                                                                                         for (int i = 0; i < 4; ++i)
+                                                                                           floats(b[2])[i] = floats(b[0])[i] + floats(b[1])[i];
+                                                                                       }}});
   all[second] = std::make_shared<NotingProvider>(second, std::map<uint32_t, KernelBody>{{2, [](auto b, auto, int64_t) {
-                                                   for (int i = 0; i < 4; ++i) floats(b[1])[i] = 2 * floats(b[0])[i];
-                                                 }}});
+                                                                                           for (int i = 0; i < 4; ++i) floats(b[1])[i] = 2 * floats(b[0])[i];
+                                                                                         }}});
   return all;
 }
 
 }  // namespace
 
-TEST_CASE("a plan over three devices: each kernel on its device's stream, each arena when it is first needed",
-          "[runtime][devices]") {
+TEST_CASE("a plan over three devices: each kernel on its device's stream, each arena when it is first needed", "[runtime][devices]") {
   Mixed mixed;
   NotingHost host;
   const auto all = providers();
@@ -161,13 +160,11 @@ TEST_CASE("a plan over three devices: each kernel on its device's stream, each a
   REQUIRE(results.size() == 1);
   for (int i = 0; i < 4; ++i) CHECK(floats(results[0].tensor.data)[i] == 2 * (10 + static_cast<float>(i)));
   CHECK(results[0].tensor.device == second);
-  CHECK(host.notes == std::vector<std::string>{"allocate 64 on cpu", "launch on cpu, no stream", "copy cpu to cuda:0",
-                                               "allocate 64 on cuda:0", "launch on cuda:0, stream 0",
-                                               "copy cuda:0 to cuda:1", "launch on cuda:1, stream 1"});
+  CHECK(host.notes == std::vector<std::string>{"allocate 64 on cpu", "launch on cpu, no stream", "copy cpu to cuda:0", "allocate 64 on cuda:0",
+                                               "launch on cuda:0, stream 0", "copy cuda:0 to cuda:1", "launch on cuda:1, stream 1"});
 }
 
-TEST_CASE("an arena's bytes are evaluated when it is taken, and one that no step uses is never taken",
-          "[runtime][devices]") {
+TEST_CASE("an arena's bytes are evaluated when it is taken, and one that no step uses is never taken", "[runtime][devices]") {
   Mixed mixed;
   mixed.plan.arenas[1].bytes = 128;
   mixed.on(second, "unused", plan::Buffer::Kind::Arena);

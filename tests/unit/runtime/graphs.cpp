@@ -205,7 +205,8 @@ TEST_CASE("reports need not wait for a host that is asked who holds inputs", "[g
   b.add(x, y);
   b.add(y, y);
   b.output(y);
-  Executable executable(b.plan, std::make_shared<SoftwareKernels>(device, std::vector<SoftwareKernels::Body>{add_one_to_all}), device, GraphSettings{UseGraphs::On, false});
+  Executable executable(b.plan, std::make_shared<SoftwareKernels>(device, std::vector<SoftwareKernels::Body>{add_one_to_all}), device,
+                        GraphSettings{UseGraphs::On, false});
   int reports = 0;
   device.asked = [&] { reports += executable.not_recorded().empty() ? 1 : 0; };
   const int64_t size = 8, stride = 1;
@@ -233,7 +234,8 @@ TEST_CASE("the first stretches of a call are short where there is much memory to
     const auto x = b.gpu_input("x");
     for (int i = 0; i < outputs * layers; ++i) {
       const auto out = b.on_gpu(fmt::format("y{}", i).c_str(), plan::Buffer::Kind::Standalone);
-      if (i > 0 && i % outputs == 0) b.call("test::alone", {b.whole(x)}, {b.on_gpu(fmt::format("between{}", i).c_str(), plan::Buffer::Kind::ExternOwned)}, false);
+      if (i > 0 && i % outputs == 0)
+        b.call("test::alone", {b.whole(x)}, {b.on_gpu(fmt::format("between{}", i).c_str(), plan::Buffer::Kind::ExternOwned)}, false);
       b.allocate(out);
       b.add(x, out);
       b.output(out);
@@ -408,14 +410,17 @@ TEST_CASE("a recording is replayed where memory that it did not take is aligned 
                                      add_one_to_all(b, s);
                                    },
                                    add_one_to_all}) {}
-    const LoadedKernel& get(plan::KernelId, plan::Variant variant) override { return SoftwareKernels::get(plan::KernelId(variant.vectorized ? 0 : 1), variant); }
+    const LoadedKernel& get(plan::KernelId, plan::Variant variant) override {
+      return SoftwareKernels::get(plan::KernelId(variant.vectorized ? 0 : 1), variant);
+    }
   };
   DeviceRun run;
   // Returns memory that it keeps, another part of it each time.
   int64_t offset = 0;
   TensorRef kept = run.tensor(64, 0);
   run.device.not_recordable = {"test::part_of_cache"};
-  run.device.library["test::part_of_cache"] = [&](SoftwareDevice& device, std::span<const Operand> operands, std::span<const TensorView>, std::span<TensorRef> results) {
+  run.device.library["test::part_of_cache"] = [&](SoftwareDevice& device, std::span<const Operand> operands, std::span<const TensorView>,
+                                                  std::span<TensorRef> results) {
     const TensorView& x = operands[0].tensor;
     results[0] = device.alias(kept, static_cast<float*>(kept.data) + offset, x.dtype, x.sizes, x.strides);
     results[0].device = software_gpu;

@@ -211,7 +211,8 @@ TEST_CASE("of a recording with a call that hides addresses all else is replayed"
 
 TEST_CASE("a library call whose results share memory runs by itself", "[graphs]") {
   DeviceRun run;
-  run.device.library["test::twins"] = [](SoftwareDevice& device, std::span<const Operand> operands, std::span<const TensorView> none, std::span<TensorRef> results) {
+  run.device.library["test::twins"] = [](SoftwareDevice& device, std::span<const Operand> operands, std::span<const TensorView> none,
+                                         std::span<TensorRef> results) {
     add_ten(device, operands, none, results);
     results[1] = device.alias(results[0], results[0].data, results[0].dtype, results[0].sizes(), results[0].strides());
     results[1].device = software_gpu;
@@ -228,18 +229,21 @@ TEST_CASE("a library call whose results share memory runs by itself", "[graphs]"
   b.output(y);
   run.load(b);
   for (int call = 0; call < 8; ++call) run.check(8, static_cast<float>(call), 11);
-  CHECK(run.executable->not_recorded() == std::vector<std::pair<std::string, int>>{{"test::twins: could not be recorded: test::twins returns results that share memory", 1}});
+  CHECK(run.executable->not_recorded() ==
+        std::vector<std::pair<std::string, int>>{{"test::twins: could not be recorded: test::twins returns results that share memory", 1}});
 }
 
 TEST_CASE("a library call may take memory again that it has given back", "[graphs]") {
   DeviceRun run;
   std::set<uint64_t> workspaces;
-  run.device.library["test::workspace"] = [&](SoftwareDevice& device, std::span<const Operand> operands, std::span<const TensorView>, std::span<TensorRef> results) {
+  run.device.library["test::workspace"] = [&](SoftwareDevice& device, std::span<const Operand> operands, std::span<const TensorView>,
+                                              std::span<TensorRef> results) {
     const TensorView& x = operands[0].tensor;
     const int64_t count = x.sizes[0], larger = 1024, one = 1;
     const TensorRef workspace = device.empty_strided(x.dtype, software_gpu, {&larger, 1}, {&one, 1});
     workspaces.insert(reinterpret_cast<uintptr_t>(workspace.data));
-    device.queue({103, [&workspaces](const Words& w) {
+    device.queue({103,
+                  [&workspaces](const Words& w) {
                     REQUIRE(workspaces.contains(w[0]));
                     for (uint64_t i = 0; i < w[1]; ++i) floats(w[0])[i] = 7;
                   },
@@ -247,7 +251,8 @@ TEST_CASE("a library call may take memory again that it has given back", "[graph
     results[0] = device.alias(workspace, workspace.data, x.dtype, x.sizes, x.strides);
     results[0].device = software_gpu;
     device.take_again(results[0], count * 4);
-    device.queue({104, [](const Words& w) {
+    device.queue({104,
+                  [](const Words& w) {
                     for (uint64_t i = 0; i < w[2]; ++i) floats(w[1])[i] = floats(w[0])[i] + 10;
                   },
                   {reinterpret_cast<uintptr_t>(x.data), reinterpret_cast<uintptr_t>(results[0].data), static_cast<uint64_t>(count)}});
@@ -261,13 +266,15 @@ TEST_CASE("a library call may take memory again that it has given back", "[graph
 TEST_CASE("a library call that returns a part of its memory runs by itself", "[graphs]") {
   const int64_t begin = GENERATE(0, 16);
   DeviceRun run;
-  run.device.library["test::part"] = [begin](SoftwareDevice& device, std::span<const Operand> operands, std::span<const TensorView>, std::span<TensorRef> results) {
+  run.device.library["test::part"] = [begin](SoftwareDevice& device, std::span<const Operand> operands, std::span<const TensorView>,
+                                             std::span<TensorRef> results) {
     const TensorView& x = operands[0].tensor;
     const int64_t larger = 1024, one = 1;
     const TensorRef all = device.empty_strided(x.dtype, software_gpu, {&larger, 1}, {&one, 1});
     results[0] = device.alias(all, static_cast<float*>(all.data) + begin, x.dtype, x.sizes, x.strides);
     results[0].device = software_gpu;
-    device.queue({105, [begin](const Words& w) {
+    device.queue({105,
+                  [begin](const Words& w) {
                     for (int64_t i = 0; i < 1024; ++i) floats(w[1])[i] = 0;
                     for (uint64_t i = 0; i < w[2]; ++i) floats(w[1])[begin + static_cast<int64_t>(i)] = floats(w[0])[i] + 10;
                   },
@@ -283,17 +290,20 @@ TEST_CASE("a library call that takes memory which is not the recording's runs by
   DeviceRun run;
   // As on a stream of its own, or in a pool that the program has chosen: somebody else has it as soon as the call has returned.
   std::vector<float> elsewhere(8);
-  run.device.library["test::elsewhere"] = [&](SoftwareDevice& device, std::span<const Operand> operands, std::span<const TensorView>, std::span<TensorRef> results) {
+  run.device.library["test::elsewhere"] = [&](SoftwareDevice& device, std::span<const Operand> operands, std::span<const TensorView>,
+                                              std::span<TensorRef> results) {
     const TensorView& x = operands[0].tensor;
     TensorRef workspace;
     workspace.data = elsewhere.data();
     device.take_again(workspace, 32);
     results[0] = device.empty_strided(x.dtype, software_gpu, x.sizes, x.strides);
-    device.queue({107, [](const Words& w) {
+    device.queue({107,
+                  [](const Words& w) {
                     for (uint64_t i = 0; i < w[3]; ++i) floats(w[2])[i] = 10;
                     for (uint64_t i = 0; i < w[3]; ++i) floats(w[1])[i] = floats(w[0])[i] + floats(w[2])[i];
                   },
-                  {reinterpret_cast<uintptr_t>(x.data), reinterpret_cast<uintptr_t>(results[0].data), reinterpret_cast<uintptr_t>(elsewhere.data()), static_cast<uint64_t>(x.sizes[0])}});
+                  {reinterpret_cast<uintptr_t>(x.data), reinterpret_cast<uintptr_t>(results[0].data), reinterpret_cast<uintptr_t>(elsewhere.data()),
+                   static_cast<uint64_t>(x.sizes[0])}});
   };
   run.load(with_call("test::elsewhere"));
   for (int call = 0; call < 8; ++call) run.check(8, static_cast<float>(call), 12);
@@ -304,10 +314,12 @@ TEST_CASE("a library call that takes memory which is not the recording's runs by
 TEST_CASE("words that a library leaves unset are no reason not to replay", "[graphs]") {
   DeviceRun run;
   uint64_t unset = 0;
-  run.device.library["test::unset"] = [&unset](SoftwareDevice& device, std::span<const Operand> operands, std::span<const TensorView>, std::span<TensorRef> results) {
+  run.device.library["test::unset"] = [&unset](SoftwareDevice& device, std::span<const Operand> operands, std::span<const TensorView>,
+                                               std::span<TensorRef> results) {
     const TensorView& x = operands[0].tensor;
     results[0] = device.empty_strided(x.dtype, software_gpu, x.sizes, x.strides);
-    device.queue({102, [](const Words& w) {
+    device.queue({102,
+                  [](const Words& w) {
                     for (uint64_t i = 0; i < w[2]; ++i) floats(w[1])[i] = floats(w[0])[i] + 10;
                   },
                   {reinterpret_cast<uintptr_t>(x.data), reinterpret_cast<uintptr_t>(results[0].data), static_cast<uint64_t>(x.sizes[0]), ++unset}});
@@ -321,7 +333,8 @@ TEST_CASE("words that a library leaves unset are no reason not to replay", "[gra
 
 TEST_CASE("a library call that cannot be recorded runs between recordings", "[graphs]") {
   DeviceRun run;
-  run.device.library["test::waits"] = [](SoftwareDevice& device, std::span<const Operand> operands, std::span<const TensorView> none, std::span<TensorRef> results) {
+  run.device.library["test::waits"] = [](SoftwareDevice& device, std::span<const Operand> operands, std::span<const TensorView> none,
+                                         std::span<TensorRef> results) {
     device.fail_if_recording();
     add_ten(device, operands, none, results);
   };
@@ -350,7 +363,8 @@ TEST_CASE("a library call that cannot be recorded runs between recordings", "[gr
   CHECK(graph_counters().replays == 0);  // three launches take no longer than a replay
   load(4);
   for (int call = 0; call < 12; ++call) run.check(8, static_cast<float>(call), 18);
-  CHECK(run.executable->not_recorded() == std::vector<std::pair<std::string, int>>{{"test::waits: could not be recorded: the device waits for its stream, which is recorded", 1}});
+  CHECK(run.executable->not_recorded() ==
+        std::vector<std::pair<std::string, int>>{{"test::waits: could not be recorded: the device waits for its stream, which is recorded", 1}});
   CHECK(graph_counters().replays > 0);
 }
 
@@ -395,7 +409,8 @@ TEST_CASE("steps that are not recorded take no memory for results of library cal
   DeviceRun run;
   // Pieces of memory that live at once.
   int64_t most = 0;
-  run.device.library["test::add_ten"] = [&](SoftwareDevice& device, std::span<const Operand> operands, std::span<const TensorView> none, std::span<TensorRef> results) {
+  run.device.library["test::add_ten"] = [&](SoftwareDevice& device, std::span<const Operand> operands, std::span<const TensorView> none,
+                                            std::span<TensorRef> results) {
     add_ten(device, operands, none, results);
     most = std::max<int64_t>(most, device.live_allocations);
   };
@@ -429,7 +444,8 @@ TEST_CASE("a call without operands runs ahead of the recording that it stands in
     ++drawn;
   };
   DevicePlanBuilder b;
-  const auto x = b.gpu_input("x"), t = b.arena("t"), state = b.on_gpu("state", plan::Buffer::Kind::ExternOwned), y = b.on_gpu("y", plan::Buffer::Kind::Standalone);
+  const auto x = b.gpu_input("x"), t = b.arena("t"), state = b.on_gpu("state", plan::Buffer::Kind::ExternOwned),
+             y = b.on_gpu("y", plan::Buffer::Kind::Standalone);
   b.add(x, t);
   b.call("cxxinductor::state", {}, {state}, false);
   b.allocate(y);
@@ -448,7 +464,8 @@ TEST_CASE("a call without operands runs ahead of the recording that it stands in
 TEST_CASE("calls that use memory of the recording keep their order", "[graphs]") {
   const bool with_workspace = GENERATE(false, true);
   DeviceRun run;
-  run.device.library["test::call"] = [with_workspace](SoftwareDevice& device, std::span<const Operand> operands, std::span<const TensorView> none, std::span<TensorRef> results) {
+  run.device.library["test::call"] = [with_workspace](SoftwareDevice& device, std::span<const Operand> operands, std::span<const TensorView> none,
+                                                      std::span<TensorRef> results) {
     add_ten(device, operands, none, results);
     if (!with_workspace) return;
     const TensorRef workspace = device.empty_strided(DType::F32, software_gpu, operands[0].tensor.sizes, operands[0].tensor.strides);

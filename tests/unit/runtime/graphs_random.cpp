@@ -21,7 +21,8 @@ constexpr unsigned honest_habits = 4;
 
 uint64_t word(const void* address) { return reinterpret_cast<uintptr_t>(address); }
 
-void add_ten_as(const Habits& habit, uint64_t& unset, SoftwareDevice& device, const TensorView& x, std::span<const TensorView> destinations, std::span<TensorRef> results) {
+void add_ten_as(const Habits& habit, uint64_t& unset, SoftwareDevice& device, const TensorView& x, std::span<const TensorView> destinations,
+                std::span<TensorRef> results) {
   const auto count = static_cast<uint64_t>(x.sizes[0]);
   const uint64_t last = habit.leaves_word_unset ? ++unset : 0;
   const void* from = x.data;
@@ -35,7 +36,8 @@ void add_ten_as(const Habits& habit, uint64_t& unset, SoftwareDevice& device, co
   if (destinations.empty()) results[0] = device.empty_strided(x.dtype, software_gpu, x.sizes, x.strides);
   const void* const to = destinations.empty() ? results[0].data : destinations[0].data;
   const uint64_t mask = habit.hides_address ? ~uint64_t{0} : 0;
-  device.queue({habit.hides_address ? 201 : 202, [mask](const Words& w) {
+  device.queue({habit.hides_address ? 201 : 202,
+                [mask](const Words& w) {
                   for (uint64_t i = 0; i < w[2]; ++i) floats(w[1])[i] = floats(w[0] ^ mask)[i] + 10;
                 },
                 {word(from) ^ mask, word(to), count, last}});
@@ -87,9 +89,12 @@ class RandomPlan {
       return;
     }
     auto to = from;
-    if (what <= 3) b.call(callee(), {b.whole(from)}, {to = buffer(Kind::ExternOwned)}, false);
-    else if (what == 4) b.call(callee(), {b.whole(from)}, {to = random_() % 2 == 0 ? arena() : allocated()}, true);
-    else b.add(from, to = what == 5 ? allocated() : arena());
+    if (what <= 3)
+      b.call(callee(), {b.whole(from)}, {to = buffer(Kind::ExternOwned)}, false);
+    else if (what == 4)
+      b.call(callee(), {b.whole(from)}, {to = random_() % 2 == 0 ? arena() : allocated()}, true);
+    else
+      b.add(from, to = what == 5 ? allocated() : arena());
     live_.push_back(to);
   }
   void end_one() {
@@ -126,9 +131,8 @@ TEST_CASE("random plans write and return what they do without recordings", "[gra
   DeviceRun run(seed % 3 == 0 ? UseGraphs::AtOnce : UseGraphs::On);
   uint64_t unset = 0;
   for (size_t h = 0; h < std::size(habits); ++h) {
-    const auto call = [h, &unset](SoftwareDevice& device, std::span<const Operand> operands, std::span<const TensorView> destinations, std::span<TensorRef> results) {
-      add_ten_as(habits[h], unset, device, operands[0].tensor, destinations, results);
-    };
+    const auto call = [h, &unset](SoftwareDevice& device, std::span<const Operand> operands, std::span<const TensorView> destinations,
+                                  std::span<TensorRef> results) { add_ten_as(habits[h], unset, device, operands[0].tensor, destinations, results); };
     run.device.library[fmt::format("test::call{}", h)] = run.device.library[fmt::format("test::alone{}", h)] = call;
     run.device.not_recordable.insert(fmt::format("test::alone{}", h));
   }

@@ -88,7 +88,8 @@ inline void add_ten(SoftwareDevice& device, std::span<const Operand> operands, s
   const TensorView& x = operands[0].tensor;
   results[0] = device.empty_strided(x.dtype, software_gpu, x.sizes, x.strides);
   const auto count = static_cast<uint64_t>(x.sizes[0]);
-  device.queue({100, [](const Words& w) {
+  device.queue({100,
+                [](const Words& w) {
                   for (uint64_t i = 0; i < w[2]; ++i) floats(w[1])[i] = floats(w[0])[i] + 10;
                 },
                 {reinterpret_cast<uintptr_t>(x.data), reinterpret_cast<uintptr_t>(results[0].data), count}});
@@ -98,7 +99,8 @@ inline void add_ten(SoftwareDevice& device, std::span<const Operand> operands, s
 inline void add_ten_hidden(SoftwareDevice& device, std::span<const Operand> operands, std::span<const TensorView>, std::span<TensorRef> results) {
   const TensorView& x = operands[0].tensor;
   results[0] = device.empty_strided(x.dtype, software_gpu, x.sizes, x.strides);
-  device.queue({101, [](const Words& w) {
+  device.queue({101,
+                [](const Words& w) {
                   for (uint64_t i = 0; i < w[2]; ++i) floats(w[1])[i] = floats(~w[0])[i] + 10;
                 },
                 {~reinterpret_cast<uintptr_t>(x.data), reinterpret_cast<uintptr_t>(results[0].data), static_cast<uint64_t>(x.sizes[0])}});

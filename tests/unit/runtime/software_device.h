@@ -95,8 +95,7 @@ class SoftwareGraph final : public DeviceGraph {
   const bool* refuses_patches = nullptr;
   size_t launch(std::span<void* const> begins, void*) override {
     if (*refuses_patches) throw_unsupported("nodes are not patched");
-    for (const Word& word : words)
-      tasks[word.task].words[word.at] = reinterpret_cast<uintptr_t>(begins[word.range]) + static_cast<uint64_t>(word.offset);
+    for (const Word& word : words) tasks[word.task].words[word.at] = reinterpret_cast<uintptr_t>(begins[word.range]) + static_cast<uint64_t>(word.offset);
     if (order.empty()) {
       for (const Task& task : tasks) task.code(task.words);
     } else {

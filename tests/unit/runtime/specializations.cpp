@@ -26,8 +26,7 @@ PlanBuilder numbered(int launches = 1) {
   const auto y = b.buffer("y", Kind::Standalone, {s0});
   b.plan.assumptions.set_range("s0", {1, 1000});
   std::vector<plan::KernelId> kernels;
-  for (const char* name : {"k_any", "k_short_multiple", "k_short", "k_multiple"})
-    kernels.push_back(b.kernel(name, 2, {false, true}, {"n"}));
+  for (const char* name : {"k_any", "k_short_multiple", "k_short", "k_multiple"}) kernels.push_back(b.kernel(name, 2, {false, true}, {"n"}));
   b.plan.steps.emplace_back(plan::Allocate{y});
   for (int i = 0; i < launches; ++i) {
     b.launch(kernels[0], {x, y}, {s0}, 1);
@@ -35,9 +34,7 @@ PlanBuilder numbered(int launches = 1) {
     when_short.set_range("s0", {1, 64});
     when_multiple.set_divisor("s0", 8);
     auto& launch = std::get<plan::Launch>(b.plan.steps.back());
-    launch.specializations = {{kernels[1], 2, joined(when_short, when_multiple)},
-                              {kernels[2], 3, when_short},
-                              {kernels[3], 4, when_multiple}};
+    launch.specializations = {{kernels[1], 2, joined(when_short, when_multiple)}, {kernels[2], 3, when_short}, {kernels[3], 4, when_multiple}};
   }
   b.output(y);
   return b;
@@ -88,8 +85,8 @@ TEST_CASE("misaligned inputs are read from aligned copies until their kernel is 
   b.launch(k, {x, y}, {s0}, s0);
   b.output(y);
   bool misaligned = false;
-  const auto kernels = std::make_shared<FunctionProvider>(
-      std::vector<KernelBody>{[&](std::span<void* const> buffers, std::span<const int64_t> symbols, int64_t grid) {
+  const auto kernels =
+      std::make_shared<FunctionProvider>(std::vector<KernelBody>{[&](std::span<void* const> buffers, std::span<const int64_t> symbols, int64_t grid) {
         misaligned = (reinterpret_cast<uintptr_t>(buffers[0]) & 15u) != 0;
         add_one(buffers, symbols, grid);
       }});
@@ -128,6 +125,6 @@ TEST_CASE("what the choice of a kernel costs", "[.][benchmark]") {
     return best / launches;
   };
   for (const int64_t size : {64, 63, 800, 801})
-    std::printf("size %4d: %5.1f ns a launch with a choice of four kernels, %5.1f without\n", static_cast<int>(size),
-                nanoseconds(chooses, size), nanoseconds(plain, size));
+    std::printf("size %4d: %5.1f ns a launch with a choice of four kernels, %5.1f without\n", static_cast<int>(size), nanoseconds(chooses, size),
+                nanoseconds(plain, size));
 }

@@ -26,9 +26,7 @@ class FunctionProvider : public KernelProvider {
     last_variant = variant;
     return *kernels_.at(kernel.index());
   }
-  const LoadedKernel* find(plan::KernelId kernel, plan::Variant variant) override {
-    return late ? nullptr : &get(kernel, variant);
-  }
+  const LoadedKernel* find(plan::KernelId kernel, plan::Variant variant) override { return late ? nullptr : &get(kernel, variant); }
   std::atomic<int> asked = 0;
   std::atomic<bool> late = false;  // nothing is there yet that find is asked for
   plan::Variant last_variant;
@@ -36,9 +34,7 @@ class FunctionProvider : public KernelProvider {
  private:
   struct Kernel : LoadedKernel {
     explicit Kernel(KernelBody b) : body(std::move(b)) {}
-    void launch(Host&, const LaunchArgs& args, void*) const override {
-      body(args.buffers, args.symbols, args.grid.x);
-    }
+    void launch(Host&, const LaunchArgs& args, void*) const override { body(args.buffers, args.symbols, args.grid.x); }
     KernelBody body;
   };
   std::vector<std::unique_ptr<Kernel>> kernels_;
@@ -51,8 +47,8 @@ class PlanBuilder {
 
   PlanBuilder() { plan.name = "test", plan.target = "cpu"; }
 
-  plan::BufferId buffer(std::string name, plan::Buffer::Kind kind, std::vector<sym::Expr> sizes,
-                        std::vector<sym::Expr> strides = {}, DType dtype = DType::F32) {
+  plan::BufferId buffer(std::string name, plan::Buffer::Kind kind, std::vector<sym::Expr> sizes, std::vector<sym::Expr> strides = {},
+                        DType dtype = DType::F32) {
     if (strides.empty()) strides = contiguous(sizes);
     plan::Buffer b{std::move(name), dtype, {}, sizes, strides};
     b.kind = kind;
@@ -65,8 +61,7 @@ class PlanBuilder {
     }
     return plan.buffers.push_back(b);
   }
-  plan::BufferId input(std::string name, std::vector<sym::Expr> sizes, std::vector<sym::Expr> strides = {},
-                       DType dtype = DType::F32) {
+  plan::BufferId input(std::string name, std::vector<sym::Expr> sizes, std::vector<sym::Expr> strides = {}, DType dtype = DType::F32) {
     const plan::BufferId id = buffer(name, plan::Buffer::Kind::Input, sizes, strides, dtype);
     const auto index = static_cast<uint32_t>(plan.inputs.size());
     for (size_t d = 0; d < sizes.size(); ++d) {
@@ -75,8 +70,7 @@ class PlanBuilder {
     plan.inputs.push_back({plan::Input::Kind::Tensor, id, "", name});
     return id;
   }
-  plan::KernelId kernel(std::string name, int params, std::vector<bool> written,
-                        std::vector<std::string> symbols = {}) {
+  plan::KernelId kernel(std::string name, int params, std::vector<bool> written, std::vector<std::string> symbols = {}) {
     plan::Kernel k;
     k.name = std::move(name);
     for (int i = 0; i < params; ++i) k.params.push_back({DType::F32, true, written[static_cast<size_t>(i)]});
@@ -96,8 +90,7 @@ class PlanBuilder {
     const plan::Buffer& b = plan.buffers[id];
     return {id, b.dtype, b.sizes, b.strides, 0};
   }
-  plan::CallExtern& call(std::string callee, std::vector<std::variant<plan::View, sym::Expr>> operands,
-                         std::vector<plan::BufferId> results, bool planned_out) {
+  plan::CallExtern& call(std::string callee, std::vector<std::variant<plan::View, sym::Expr>> operands, std::vector<plan::BufferId> results, bool planned_out) {
     plan::CallExtern step;
     step.callee = std::move(callee);
     for (size_t i = 0; i < operands.size(); ++i) step.args.emplace_back(OperandRef{static_cast<uint32_t>(i)});
@@ -121,8 +114,7 @@ class PlanBuilder {
   }
 };
 
-inline TensorRef make_tensor(PlainHost& host, std::vector<int64_t> sizes, std::vector<int64_t> strides = {},
-                             DType dtype = DType::F32) {
+inline TensorRef make_tensor(PlainHost& host, std::vector<int64_t> sizes, std::vector<int64_t> strides = {}, DType dtype = DType::F32) {
   if (strides.empty()) strides = contiguous_strides(sizes);
   TensorRef tensor = host.empty_strided(dtype, {}, sizes, strides);
   const int64_t count = std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies<>());

@@ -35,8 +35,7 @@ interp::Tensor tensor(DType dtype, std::vector<int64_t> sizes, const std::vector
   return made;
 }
 
-std::vector<interp::Tensor> select_masked(const std::string& callee, const std::string&, const std::vector<Arg>&,
-                                          const std::vector<interp::Tensor>& operands) {
+std::vector<interp::Tensor> select_masked(const std::string& callee, const std::string&, const std::vector<Arg>&, const std::vector<interp::Tensor>& operands) {
   REQUIRE(callee == "aten::masked_select");
   interp::Tensor found{DType::F32, {0}, {}};
   for (size_t i = 0; i < operands[0].elements.size(); ++i)
@@ -70,8 +69,7 @@ TEST_CASE("what uses a size stands behind its definition and its assertions, fus
       const std::vector<interp::Tensor> expected = interp::run(graph, arguments, select_masked);
       CHECK(expected[2].elements[0].integer() == count + n);
       for (const auto& found :
-           {interp::run(lowered, arguments, select_masked), interp::run(fused, arguments, select_masked),
-            interp::run(plan, arguments, select_masked)})
+           {interp::run(lowered, arguments, select_masked), interp::run(fused, arguments, select_masked), interp::run(plan, arguments, select_masked)})
         for (size_t i = 0; i < expected.size(); ++i) CHECK(interp::compare(expected[i], found.at(i)) <= 1);
     }
 }

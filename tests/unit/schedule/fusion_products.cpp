@@ -15,14 +15,11 @@ Options fusing(const char* how) {
   return options;
 }
 
-Fused fuse_matmuls(const std::string& text, const char* how = "always") {
-  return fuse_text(text, cuda_target("sm_90a", 132), fusing(how));
-}
+Fused fuse_matmuls(const std::string& text, const char* how = "always") { return fuse_text(text, cuda_target("sm_90a", 132), fusing(how)); }
 
 int count_calls(const loops::Program& program) {
-  return static_cast<int>(std::count_if(program.steps.begin(), program.steps.end(), [](const loops::Step& step) {
-    return std::holds_alternative<loops::ExternCall>(step);
-  }));
+  return static_cast<int>(
+      std::count_if(program.steps.begin(), program.steps.end(), [](const loops::Step& step) { return std::holds_alternative<loops::ExternCall>(step); }));
 }
 
 // Every region with a sum is planned as a product on tensor cores.
@@ -35,14 +32,12 @@ void check_mapped(const Fused& fused) {
 double sum_of(const interp::Tensor& a, int64_t row, const interp::Tensor& b, int64_t column) {
   double sum = 0;
   for (int64_t k = 0; k < a.sizes[1]; ++k)
-    sum += a.elements[static_cast<size_t>(row * a.sizes[1] + k)].as_real() *
-           b.elements[static_cast<size_t>(k * b.sizes[1] + column)].as_real();
+    sum += a.elements[static_cast<size_t>(row * a.sizes[1] + k)].as_real() * b.elements[static_cast<size_t>(k * b.sizes[1] + column)].as_real();
   return sum;
 }
 
 // mm and addmm as ATen defines them, for two-dimensional operands.
-std::vector<interp::Tensor> product(const std::string& name, const std::string&, const std::vector<Arg>&,
-                                    const std::vector<interp::Tensor>& operands) {
+std::vector<interp::Tensor> product(const std::string& name, const std::string&, const std::vector<Arg>&, const std::vector<interp::Tensor>& operands) {
   const bool adds = name == "aten::addmm";
   const interp::Tensor &a = operands.at(adds), &b = operands.at(adds + 1);
   interp::Tensor result{a.dtype, {a.sizes[0], b.sizes[1]}, {}};
@@ -56,8 +51,7 @@ std::vector<interp::Tensor> product(const std::string& name, const std::string&,
 
 double difference(const Fused& fused) {
   const interp::Arguments arguments = arguments_for(fused.graph, {});
-  const auto expected = interp::run(fused.graph, arguments, product),
-             found = interp::run(fused.fused, arguments, product);
+  const auto expected = interp::run(fused.graph, arguments, product), found = interp::run(fused.fused, arguments, product);
   const plan::Plan plan = schedule::test::make_plan(fused.fused, cuda_target("sm_90a", 132), Options());
   const auto planned = interp::run(plan, arguments, product);
   double worst = 0;
@@ -151,8 +145,7 @@ TEST_CASE("factors may be slices, turned, batched", "[schedule][products]") {
 TEST_CASE("calls that the template cannot do stay calls", "[schedule][products]") {
   const auto stays = [](const std::string& inputs, const std::string& result, const std::string& call) {
     const std::string text =
-        fmt::format("graph @f on cuda:0 ({}) {{\n  %0: {} = extern {} planned_out\n  %1 = relu(%0)\n  return %1\n}}",
-                    inputs, result, call);
+        fmt::format("graph @f on cuda:0 ({}) {{\n  %0: {} = extern {} planned_out\n  %1 = relu(%0)\n  return %1\n}}", inputs, result, call);
     INFO(text);
     CHECK(count_calls(fuse_matmuls(text).fused) == 1);
   };
@@ -201,14 +194,13 @@ TEST_CASE("auto takes small products with epilogues, and leaves large ones to th
 
 TEST_CASE("auto takes products whose rows the library reads or writes element by element", "[schedule][products]") {
   const auto calls = [](int rows, int columns, int stride) {
-    return count_calls(
-        fuse_matmuls(fmt::format("graph @f on cuda:0 (%a: bf16[{0}, 768], %b: bf16[{1}, 768]) {{\n"
-                                 "  %t = permute<dims=[1, 0]>(%b)\n"
-                                 "  %0: bf16[{0}, {1}] strides [{2}, 1] = extern \"aten::mm\"($0, $1) with (%a, %t) "
-                                 "planned_out\n  return %0\n}}",
-                                 rows, columns, stride),
-                     "auto")
-            .fused);
+    return count_calls(fuse_matmuls(fmt::format("graph @f on cuda:0 (%a: bf16[{0}, 768], %b: bf16[{1}, 768]) {{\n"
+                                                "  %t = permute<dims=[1, 0]>(%b)\n"
+                                                "  %0: bf16[{0}, {1}] strides [{2}, 1] = extern \"aten::mm\"($0, $1) with (%a, %t) "
+                                                "planned_out\n  return %0\n}}",
+                                                rows, columns, stride),
+                                    "auto")
+                           .fused);
   };
   CHECK(calls(8192, 50264, 50264) == 1);
   CHECK(calls(256, 50257, 50257) == 0);
@@ -220,9 +212,7 @@ TEST_CASE("auto takes products whose rows the library reads or writes element by
 
 TEST_CASE("estimates of products order sizes and tiles", "[schedule][products]") {
   const Target gpu = cuda_target("sm_90a", 132), old = cuda_target("sm_80", 108);
-  const auto tile_of = [](double size, const Target& target) {
-    return kernels::best_tile({1, size, size, size}, 2, target);
-  };
+  const auto tile_of = [](double size, const Target& target) { return kernels::best_tile({1, size, size, size}, 2, target); };
   CHECK(tile_of(8192, gpu).m * tile_of(8192, gpu).n > tile_of(512, gpu).m * tile_of(512, gpu).n);
   for (const double size : {512., 1024., 2048., 4096.}) {
     const kernels::MatmulSize product{1, size, size, size};

@@ -25,8 +25,7 @@ struct Fused {
   std::vector<plan::MissedFusion> missed_fusions;
 };
 
-inline Fused fuse_graph(graph::Graph graph, const Target& target = cuda_target("sm_90a", 132),
-                        const Options& options = {}) {
+inline Fused fuse_graph(graph::Graph graph, const Target& target = cuda_target("sm_90a", 132), const Options& options = {}) {
   Fused result;
   result.graph = std::move(graph);
   result.lowered = lowering::lower(result.graph);
@@ -36,8 +35,7 @@ inline Fused fuse_graph(graph::Graph graph, const Target& target = cuda_target("
   return result;
 }
 
-inline Fused fuse_text(std::string_view text, const Target& target = cuda_target("sm_90a", 132),
-                       const Options& options = {}) {
+inline Fused fuse_text(std::string_view text, const Target& target = cuda_target("sm_90a", 132), const Options& options = {}) {
   return fuse_graph(graph::parse(text), target, options);
 }
 
@@ -79,17 +77,15 @@ inline interp::Arguments arguments_for(const graph::Graph& graph, const interp::
       count *= tensor.sizes.back();
     }
     for (int64_t i = 0; i < count; ++i)
-      tensor.elements.push_back(is_float(value.dtype)
-                                    ? Scalar::from_real(value.dtype, static_cast<double>(next() % 2001 - 1000) / 500.0)
-                                    : Scalar::from_integer(value.dtype, next() % 4));
+      tensor.elements.push_back(is_float(value.dtype) ? Scalar::from_real(value.dtype, static_cast<double>(next() % 2001 - 1000) / 500.0)
+                                                      : Scalar::from_integer(value.dtype, next() % 4));
     arguments.tensors.push_back(std::move(tensor));
   }
   return arguments;
 }
 
 // The one extern of these tests: twice its first operand.
-inline std::vector<interp::Tensor> run_extern(const std::string&, const std::string&, const std::vector<Arg>&,
-                                              const std::vector<interp::Tensor>& operands) {
+inline std::vector<interp::Tensor> run_extern(const std::string&, const std::string&, const std::vector<Arg>&, const std::vector<interp::Tensor>& operands) {
   interp::Tensor result = operands.at(0);
   for (Scalar& element : result.elements) element = Scalar::from_real(result.dtype, 2 * element.as_real());
   return {result};

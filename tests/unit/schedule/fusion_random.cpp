@@ -19,8 +19,7 @@ TEST_CASE("fusion keeps the values of random graphs", "[schedule][fusion][fuzz]"
     INFO(loops::print(f.fused));
     for (int64_t s0 : {1, 3}) REQUIRE(worst_difference(f, arguments_for(f.graph, {{"s0", s0}}, seed)) <= 1);
     // Without matrix products, what is apart was looked at while regions merged.
-    for (const plan::MissedFusion& missed : f.missed_fusions)
-      REQUIRE(missed.reason.find("a matrix product") == std::string::npos);
+    for (const plan::MissedFusion& missed : f.missed_fusions) REQUIRE(missed.reason.find("a matrix product") == std::string::npos);
     plan::Plan planned = schedule::test::make_plan(f.fused, target, {});
     REQUIRE(plan::verify(planned).empty());
   }

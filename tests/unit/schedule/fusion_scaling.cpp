@@ -27,8 +27,7 @@ graph::Graph blocks(int nodes) {
     graph::ValueId sum = builder.reduce(Reduction::Sum, value, {1}, true)[0];
     graph::ValueId centred = builder.elementwise(ScalarOp::Sub, {value, sum});
     graph::ValueId square = builder.elementwise(ScalarOp::Mul, {centred, centred});
-    graph::ValueId spread =
-        builder.elementwise(ScalarOp::Rsqrt, {builder.reduce(Reduction::Sum, square, {1}, true)[0]});
+    graph::ValueId spread = builder.elementwise(ScalarOp::Rsqrt, {builder.reduce(Reduction::Sum, square, {1}, true)[0]});
     graph::ValueId normed = builder.elementwise(ScalarOp::Mul, {centred, spread});
     graph::Extern twice;
     twice.callee = "test::twice";

@@ -70,7 +70,6 @@ TEST_CASE("an index is checked in every region that reads with it", "[schedule][
   INFO(loops::print(f.fused));
   auto found = regions(f.fused);
   REQUIRE(found.size() == 2);
-  CHECK(std::any_of(found[0]->body.begin(), found[0]->body.end(),
-                    [](const loops::Stmt& stmt) { return stmt.as<loops::Check>() != nullptr; }));
+  CHECK(std::any_of(found[0]->body.begin(), found[0]->body.end(), [](const loops::Stmt& stmt) { return stmt.as<loops::Check>() != nullptr; }));
   CHECK(worst_difference(f, arguments_for(f.graph, {})) <= 1);
 }

@@ -8,8 +8,7 @@ namespace {
 
 std::string reasons(const Fused& f) {
   std::string text;
-  for (const plan::MissedFusion& missed : f.missed_fusions)
-    text += fmt::format("{} -> {}: {}\n", missed.producer, missed.consumer, missed.reason);
+  for (const plan::MissedFusion& missed : f.missed_fusions) text += fmt::format("{} -> {}: {}\n", missed.producer, missed.consumer, missed.reason);
   return text;
 }
 

@@ -16,8 +16,7 @@ using namespace fusion_tests;
 namespace {
 
 // aten::mm and aten::bmm, and aten::keep(x): x itself.
-std::vector<interp::Tensor> call(const std::string& callee, const std::string&, const std::vector<Arg>&,
-                                 const std::vector<interp::Tensor>& operands) {
+std::vector<interp::Tensor> call(const std::string& callee, const std::string&, const std::vector<Arg>&, const std::vector<interp::Tensor>& operands) {
   const interp::Tensor& a = operands.at(0);
   if (callee == "aten::keep") return {a};
   const interp::Tensor& b = operands.at(1);
@@ -82,9 +81,8 @@ graph::Graph spelled(std::string text, const Target& target) {
     }
   };
   replace_all("DEVICE", [&](const std::string&) { return target.device == DeviceType::Cuda ? "cuda:0" : "cpu"; });
-  replace_all(" mm(", [](const std::string& operands) {
-    return " extern \"aten::mm\"($0, $1) with (" + operands + " alias [-1] planned_out flexible_strides";
-  });
+  replace_all(" mm(",
+              [](const std::string& operands) { return " extern \"aten::mm\"($0, $1) with (" + operands + " alias [-1] planned_out flexible_strides"; });
   return graph::parse(text);
 }
 
@@ -111,10 +109,9 @@ TEST_CASE("products and rows are written into the halves of a concatenation", "[
   for (const Target& target : {gpu, cpu})
     for (const char* dim : {"0", "1"}) {
       const std::string sizes = *dim == '0' ? "[128, 64]" : "[64, 128]";
-      const Planned planned =
-          checked(std::string("graph @f on DEVICE (%x: f32[64, 32], %w: f32[32, 64], %z: f32[64, 64]) {") + rows +
-                      "  %3: f32[64, 64] = mm(%x, %w)\n  %4 = cat<dim=" + dim + ">(%3, %2)\n  return %4, %2k\n}",
-                  target);
+      const Planned planned = checked(std::string("graph @f on DEVICE (%x: f32[64, 32], %w: f32[32, 64], %z: f32[64, 64]) {") + rows +
+                                          "  %3: f32[64, 64] = mm(%x, %w)\n  %4 = cat<dim=" + dim + ">(%3, %2)\n  return %4, %2k\n}",
+                                      target);
       // The call that keeps the rows may want them contiguous.
       INFO(plan::print(planned.plan) << planned.missed_fusions());
       CHECK(planned.parts() == (*dim == '0' ? Names{"2>4", "3>4"} : Names{"3>4", "4.rest>4"}));
@@ -244,8 +241,7 @@ TEST_CASE("padding is what is left to be written", "[schedule][parts]") {
 
 TEST_CASE("operands that stay where they are", "[schedule][parts]") {
   const auto refused = [](const std::string& inputs, const std::string& body, const std::string& reason) {
-    const Planned planned =
-        checked("graph @f on DEVICE (%x: f32[64, 64], %w: f32[64, 64]" + inputs + ") {\n" + body + "}", gpu);
+    const Planned planned = checked("graph @f on DEVICE (%x: f32[64, 64], %w: f32[64, 64]" + inputs + ") {\n" + body + "}", gpu);
     INFO(plan::print(planned.plan) << planned.missed_fusions());
     CHECK(planned.parts().empty());
     CHECK(planned.missed_fusions().find(reason) != std::string::npos);
@@ -253,19 +249,12 @@ TEST_CASE("operands that stay where they are", "[schedule][parts]") {
   // The caller's own, and what is handed out: no tensor that eager makes by itself may share memory.
   refused("", "%0 = cat<dim=0>(%x, %w)\nreturn %0\n", "");
   refused("", "%0: f32[64, 64] = mm(%x, %w)\n%1 = cat<dim=0>(%0, %x)\nreturn %1, %0\n", "");
-  refused("", "%0: f32[64, 64] = mm(%x, %w)\n%2: f32[4096] = reshape(%0)\n%1 = cat<dim=0>(%0, %x)\nreturn %1, %2\n",
-          "");
+  refused("", "%0: f32[64, 64] = mm(%x, %w)\n%2: f32[4096] = reshape(%0)\n%1 = cat<dim=0>(%0, %x)\nreturn %1, %2\n", "");
   // Rounded or converted on the way.
-  refused(
-      "",
-      "%0: f32[64, 64] = mm(%x, %w)\n%1 = cast<bf16>(%0)\n%2 = cast<bf16>(%x)\n%3 = cat<dim=0>(%1, %2)\nreturn %3\n",
-      "");
+  refused("", "%0: f32[64, 64] = mm(%x, %w)\n%1 = cast<bf16>(%0)\n%2 = cast<bf16>(%x)\n%3 = cat<dim=0>(%1, %2)\nreturn %3\n", "");
   // A call that makes its own memory.
-  refused("", "%0: f32[64, 64] = extern \"aten::keep\"($0) with (%x) alias [-1]\n%1 = cat<dim=0>(%0, %x)\nreturn %1\n",
-          "");
-  refused(", %v: f32[64, 6]",
-          "%0: f32[64, 6] = mm(%x, %v)\n%1: f32[64, 64] = mm(%x, %w)\n%2 = cat<dim=1>(%0, %1)\nreturn %2\n",
-          "which wants it aligned");
+  refused("", "%0: f32[64, 64] = extern \"aten::keep\"($0) with (%x) alias [-1]\n%1 = cat<dim=0>(%0, %x)\nreturn %1\n", "");
+  refused(", %v: f32[64, 6]", "%0: f32[64, 6] = mm(%x, %v)\n%1: f32[64, 64] = mm(%x, %w)\n%2 = cat<dim=1>(%0, %1)\nreturn %2\n", "which wants it aligned");
   refused(", %v: f32[64, 4]", "%0: f32[64, 4] = mm(%x, %v)\n%1 = cat<dim=1>(%0, %x)\nreturn %1\n", "rows are short");
   refused("",
           "%0: f32[64, 64] = mm(%x, %w)\n%1: f32[64, 64] = extern \"aten::keep\"($0) with (%0) alias [-1]\n%2 = "

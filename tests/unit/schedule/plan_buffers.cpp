@@ -101,7 +101,8 @@ program @opaque on DEVICE (@a: f32[64, 64]) {
     store @c[i, j] = %1
   }
   @v = extern "aten::alias"($0) with (@c) alias [0]
-  @s = extern ")" + callee + R"("($0) with (@v) alias [-1] ordered
+  @s = extern ")" + callee +
+                        R"("($0) with (@v) alias [-1] ordered
   region @n1 over i < 64, j < 64 {
     %0 = load @c[i, j]
     %1 = load @s[i]
@@ -176,8 +177,7 @@ loops::Program random_program(uint32_t seed, Device device) {
   for (size_t k = 0; k < count; ++k) {
     bool last = k + 1 == count;
     int64_t columns = int64_t{16} << (random() % 3);
-    loops::BufferId target = add_buffer("t" + std::to_string(k),
-                                        last ? loops::Buffer::Role::Output : loops::Buffer::Role::Temporary, columns);
+    loops::BufferId target = add_buffer("t" + std::to_string(k), last ? loops::Buffer::Role::Output : loops::Buffer::Role::Temporary, columns);
     loops::Region region;
     region.name = "n" + std::to_string(k);
     region.device = device;
@@ -190,8 +190,7 @@ loops::Program random_program(uint32_t seed, Device device) {
       loops::StmtId load = builder.load(program, source, {region.symbol(i), column});
       value = operand == 0 ? load : builder.apply(ScalarOp::Add, {value, load});
     }
-    if (random() % 3 == 0)
-      value = builder.apply(ScalarOp::Sub, {value, builder.reduce(Reduction::Max, value, loops::VarSet::of(j))});
+    if (random() % 3 == 0) value = builder.apply(ScalarOp::Sub, {value, builder.reduce(Reduction::Max, value, loops::VarSet::of(j))});
     builder.store(program, target, {region.symbol(i), region.symbol(j)}, value);
     program.steps.emplace_back(std::move(region));
     values.push_back(target);

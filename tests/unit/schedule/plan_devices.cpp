@@ -62,8 +62,7 @@ interp::Tensor tensor(std::vector<int64_t> sizes, uint32_t seed) {
 }
 
 // Both externs of the graph give what they take.
-std::vector<interp::Tensor> identity(const std::string&, const std::string&, const std::vector<Arg>&,
-                                     const std::vector<interp::Tensor>& operands) {
+std::vector<interp::Tensor> identity(const std::string&, const std::string&, const std::vector<Arg>&, const std::vector<interp::Tensor>& operands) {
   return {operands.at(0)};
 }
 
@@ -115,8 +114,7 @@ TEST_CASE("no device of a plan holds more than eager does there") {
 TEST_CASE("a scalar that the CPU computes is an argument of the GPU's kernel") {
   const plan::Plan plan = plan_of(mixed);
   const bool taken = std::any_of(plan.kernels.begin(), plan.kernels.end(), [](const plan::Kernel& kernel) {
-    return kernel.device == first && std::any_of(kernel.params.begin(), kernel.params.end(),
-                                                 [](const plan::Param& param) { return param.by_value; });
+    return kernel.device == first && std::any_of(kernel.params.begin(), kernel.params.end(), [](const plan::Param& param) { return param.by_value; });
   });
   CHECK(taken);
 }

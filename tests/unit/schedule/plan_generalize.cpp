@@ -116,8 +116,7 @@ TEST_CASE("kernels that differ in constants are one kernel, which computes the s
         tensor.sizes.push_back(size.constant());
         count *= size.constant();
       }
-      for (int64_t k = 0; k < count; ++k)
-        tensor.elements.push_back(Scalar::from_real(DType::F32, static_cast<double>(k % 19) / 8 - 1));
+      for (int64_t k = 0; k < count; ++k) tensor.elements.push_back(Scalar::from_real(DType::F32, static_cast<double>(k % 19) / 8 - 1));
       arguments.tensors.push_back(std::move(tensor));
     }
     const std::vector<interp::Tensor> expected = interp::run(program, arguments), actual = interp::run(plan, arguments);
@@ -140,8 +139,7 @@ TEST_CASE("f32 constants are integers of one scale, exactly", "[generalize]") {
   std::uniform_int_distribution<int> exponent(-12, 12);
   for (int turn = 0; turn < 1000; ++turn) {
     std::vector<double> values;
-    for (int i = 0; i < 4; ++i)
-      values.push_back(std::ldexp(turn % 2 ? mantissa(random) : -mantissa(random), exponent(random)));
+    for (int i = 0; i < 4; ++i) values.push_back(std::ldexp(turn % 2 ? mantissa(random) : -mantissa(random), exponent(random)));
     const std::optional<ScaledIntegers> scaled = scaled_integers(values);
     REQUIRE(scaled);
     for (size_t i = 0; i < values.size(); ++i) {

@@ -18,8 +18,7 @@ std::vector<size_t> group_sizes(const plan::Plan& plan) {
 }
 
 size_t launch_steps(const plan::Plan& plan) {
-  return static_cast<size_t>(std::count_if(plan.steps.begin(), plan.steps.end(),
-                                           [](const plan::Step& step) { return !plan::launches_of(step).empty(); }));
+  return static_cast<size_t>(std::count_if(plan.steps.begin(), plan.steps.end(), [](const plan::Step& step) { return !plan::launches_of(step).empty(); }));
 }
 
 TEST_CASE("updates of many sizes are one grouped launch after that of their scales", "[grouped]") {
@@ -37,20 +36,16 @@ TEST_CASE("updates of many sizes are one grouped launch after that of their scal
 }
 
 TEST_CASE("whole vectors have a grouped launch of their own on GPUs", "[grouped]") {
-  const plan::Plan plan =
-      plan_for(updates({64, 7, 128, 9, 4096, 33, 8, 1001}), gpu());
+  const plan::Plan plan = plan_for(updates({64, 7, 128, 9, 4096, 33, 8, 1001}), gpu());
   CHECK(group_sizes(plan) == std::vector<size_t>{8, 4, 4});
-  CHECK(std::count_if(plan.kernels.begin(), plan.kernels.end(),
-                      [](const plan::Kernel& kernel) { return kernel.mapping.vector_tail; }) == 1);
+  CHECK(std::count_if(plan.kernels.begin(), plan.kernels.end(), [](const plan::Kernel& kernel) { return kernel.mapping.vector_tail; }) == 1);
 }
 
 TEST_CASE("grouped launches of other lengths and sizes share a kernel", "[grouped]") {
   std::string inputs, buffers, regions, outputs;
   const auto add = [&](const std::string& from, const std::string& to, int size) {
     buffers += fmt::format("  output @{}: f32[{}]\n", to, size);
-    regions += fmt::format(
-        "  region @n{1} over i < {2} {{\n    %0 = load @{0}[i]\n    %1 = exp(%0)\n    store @{1}[i] = %1\n  }}\n", from, to,
-        size);
+    regions += fmt::format("  region @n{1} over i < {2} {{\n    %0 = load @{0}[i]\n    %1 = exp(%0)\n    store @{1}[i] = %1\n  }}\n", from, to, size);
     outputs += fmt::format("{}@{}", outputs.empty() ? "" : ", ", to);
   };
   for (int i = 0; i < 16; ++i) {
@@ -58,8 +53,7 @@ TEST_CASE("grouped launches of other lengths and sizes share a kernel", "[groupe
     add(fmt::format("x{}", i), fmt::format("y{}", i), 8 * (i + 3));
   }
   for (int i = 0; i < 6; ++i) add(fmt::format("y{}", i), fmt::format("z{}", i), 8 * (i + 3));
-  const plan::Plan plan =
-      plan_for(fmt::format("program @f on DEVICE ({}) {{\n{}{}  return {}\n}}\n", inputs, buffers, regions, outputs), gpu());
+  const plan::Plan plan = plan_for(fmt::format("program @f on DEVICE ({}) {{\n{}{}  return {}\n}}\n", inputs, buffers, regions, outputs), gpu());
   CHECK(plan::verify(plan).empty());
   CHECK(group_sizes(plan) == std::vector<size_t>{16, 6});
   CHECK(plan.kernels.size() == 1);
@@ -86,9 +80,8 @@ TEST_CASE("a chain of alike kernels is not a grouped launch", "[grouped]") {
   std::string text = "program @chain on DEVICE (@x: f32[64]) {\n";
   for (int i = 0; i < 6; ++i) text += fmt::format("  {} @t{}: f32[64]\n", i < 5 ? "temporary" : "output", i);
   for (int i = 0; i < 6; ++i)
-    text += fmt::format(
-        "  region @n{0} over i < 64 {{\n    %0 = load @{1}[i]\n    %1 = exp(%0)\n    store @t{0}[i] = %1\n  }}\n", i,
-        i == 0 ? "x" : fmt::format("t{}", i - 1));
+    text += fmt::format("  region @n{0} over i < 64 {{\n    %0 = load @{1}[i]\n    %1 = exp(%0)\n    store @t{0}[i] = %1\n  }}\n", i,
+                        i == 0 ? "x" : fmt::format("t{}", i - 1));
   const plan::Plan plan = plan_for(text + "  return @t5\n}\n", gpu());
   CHECK(group_sizes(plan).empty());
   CHECK(launch_steps(plan) == 6);
@@ -113,9 +106,7 @@ TEST_CASE("what makes much memory earlier stays where it is", "[grouped]") {
                            i);
   }
   const plan::Plan plan =
-      plan_for(fmt::format("program @f on DEVICE ({}) {{\n{}{}  return @y0, @y1, @y2, @y3, @y4, @y5, @y6, @y7\n}}\n",
-                           inputs, buffers, regions),
-               gpu());
+      plan_for(fmt::format("program @f on DEVICE ({}) {{\n{}{}  return @y0, @y1, @y2, @y3, @y4, @y5, @y6, @y7\n}}\n", inputs, buffers, regions), gpu());
   CHECK(plan::verify(plan).empty());
   CHECK(group_sizes(plan).empty());
   CHECK(sym::evaluate(plan.arenas.at(0).bytes, [](std::string_view) { return int64_t{0}; }) <= 800256);
@@ -125,14 +116,10 @@ TEST_CASE("results that all stay until the end may be made together, whatever th
   std::string buffers, regions, outputs;
   for (int i = 0; i < 8; ++i) {
     buffers += fmt::format("  output @y{}: bf16[4000000]\n", i);
-    regions += fmt::format(
-        "  region @n{0} over i < 4000000 {{\n    %0 = load @x[i]\n    %1 = cast<bf16>(%0)\n    store @y{0}[i] = %1\n  }}\n",
-        i);
+    regions += fmt::format("  region @n{0} over i < 4000000 {{\n    %0 = load @x[i]\n    %1 = cast<bf16>(%0)\n    store @y{0}[i] = %1\n  }}\n", i);
     outputs += fmt::format("{}@y{}", i ? ", " : "", i);
   }
-  const plan::Plan plan =
-      plan_for(fmt::format("program @f on DEVICE (@x: f32[4000000]) {{\n{}{}  return {}\n}}\n", buffers, regions, outputs),
-               gpu());
+  const plan::Plan plan = plan_for(fmt::format("program @f on DEVICE (@x: f32[4000000]) {{\n{}{}  return {}\n}}\n", buffers, regions, outputs), gpu());
   CHECK(plan::verify(plan).empty());
   CHECK(group_sizes(plan) == std::vector<size_t>{8});
 }

@@ -12,8 +12,8 @@ namespace cxxinductor::schedule::test {
 namespace {
 
 using plan::AccessKind;
-using plan::MemorySpace;
 using plan::Kernel;
+using plan::MemorySpace;
 using plan::Segment;
 
 // Specializations apart.
@@ -35,8 +35,7 @@ int count_memory_spaces(const Kernel& kernel, MemorySpace memory_space) {
 }
 
 int count_row_loops(const Kernel& kernel) {
-  return static_cast<int>(std::count_if(kernel.segments.begin(), kernel.segments.end(),
-                                        [](const Segment& s) { return s.kind == Segment::Kind::RowLoop; }));
+  return static_cast<int>(std::count_if(kernel.segments.begin(), kernel.segments.end(), [](const Segment& s) { return s.kind == Segment::Kind::RowLoop; }));
 }
 
 int count_access(const Kernel& kernel, AccessKind kind) {
@@ -59,8 +58,7 @@ TEST_CASE("pointwise with a broadcast operand keeps two variables and 16-byte ve
   CHECK(count_access(kernel, AccessKind::Vector) == 3);
   CHECK(kernel.always_index32);
   CHECK_FALSE(kernel.order_changed);
-  CHECK(first_launch(plan).grid_x ==
-        sym::Expr(512 * 1024 / 8 / (shape->block_threads * shape->unroll)));
+  CHECK(first_launch(plan).grid_x == sym::Expr(512 * 1024 / 8 / (shape->block_threads * shape->unroll)));
 }
 
 TEST_CASE("contiguous operands of a dynamic size become one variable with a tail") {
@@ -102,8 +100,7 @@ TEST_CASE("a row of dynamic length is swept again") {
   CHECK(kernel.mapping.vector_width == 1);
   // Every row loop lists the load; the stores are in the last one alone.
   for (const Segment& segment : kernel.segments)
-    if (segment.kind == Segment::Kind::RowLoop)
-      CHECK(std::count(segment.stmts.begin(), segment.stmts.end(), loops::StmtId(0)) == 1);
+    if (segment.kind == Segment::Kind::RowLoop) CHECK(std::count(segment.stmts.begin(), segment.stmts.end(), loops::StmtId(0)) == 1);
 }
 
 TEST_CASE("a row of dynamic length has kernels for multiples and for lengths that registers hold") {
@@ -111,14 +108,12 @@ TEST_CASE("a row of dynamic length has kernels for multiples and for lengths tha
   std::vector<std::string> found;
   for (const plan::Specialization& special : first_launch(plan).specializations) {
     const plan::Mapping& mapping = plan.kernels[special.kernel].mapping;
-    found.push_back(fmt::format("{} width {}{}", print_where(special.when), mapping.vector_width,
-                                is_persistent(mapping) ? " persistent" : ""));
+    found.push_back(fmt::format("{} width {}{}", print_where(special.when), mapping.vector_width, is_persistent(mapping) ? " persistent" : ""));
   }
-  CHECK(found == std::vector<std::string>{
-                     " where 1 <= s1 <= 64, 4 | s1 width 4 persistent", " where 1 <= s1 <= 64 width 1 persistent",
-                     " where 65 <= s1 <= 256, 4 | s1 width 4 persistent", " where 65 <= s1 <= 256 width 1 persistent",
-                     " where 257 <= s1 <= 1024, 4 | s1 width 4 persistent", " where 257 <= s1 <= 1024 width 1 persistent",
-                     " where 1025 <= s1 <= 4096, 4 | s1 width 4 persistent", " where 1025 <= s1 <= 4096 width 1 persistent"});
+  CHECK(found == std::vector<std::string>{" where 1 <= s1 <= 64, 4 | s1 width 4 persistent", " where 1 <= s1 <= 64 width 1 persistent",
+                                          " where 65 <= s1 <= 256, 4 | s1 width 4 persistent", " where 65 <= s1 <= 256 width 1 persistent",
+                                          " where 257 <= s1 <= 1024, 4 | s1 width 4 persistent", " where 257 <= s1 <= 1024 width 1 persistent",
+                                          " where 1025 <= s1 <= 4096, 4 | s1 width 4 persistent", " where 1025 <= s1 <= 4096 width 1 persistent"});
   // Nothing to gain: the number of elements is a multiple of a vector's already.
   CHECK(first_launch(plan_for(flat_add, gpu())).specializations.empty());
   CHECK(first_launch(plan_for(softmax_dynamic_row, cpu())).specializations.empty());
@@ -130,10 +125,8 @@ TEST_CASE("layer norm keeps the rounded sum and loads its weights in the last ro
   CHECK(count_row_loops(kernel) == 2);
   REQUIRE(count_memory_spaces(kernel, MemorySpace::Persistent) == 1);
   for (size_t s = 0; s < kernel.memory_spaces.size(); ++s)
-    if (kernel.memory_spaces[loops::StmtId(s)] == MemorySpace::Persistent)
-      CHECK(kernel.region.body[loops::StmtId(s)].dtype == DType::BF16);
-  const Segment& first = *std::find_if(kernel.segments.begin(), kernel.segments.end(),
-                                       [](const Segment& s) { return s.kind == Segment::Kind::RowLoop; });
+    if (kernel.memory_spaces[loops::StmtId(s)] == MemorySpace::Persistent) CHECK(kernel.region.body[loops::StmtId(s)].dtype == DType::BF16);
+  const Segment& first = *std::find_if(kernel.segments.begin(), kernel.segments.end(), [](const Segment& s) { return s.kind == Segment::Kind::RowLoop; });
   int loads = 0;
   for (loops::StmtId id : first.stmts) loads += kernel.region.body[id].as<loops::Load>() != nullptr;
   CHECK(loads == 2);
@@ -146,8 +139,7 @@ TEST_CASE("on a CPU only what is expensive to compute is kept for the row") {
   CHECK(kernel.mapping.vector_width == 8);
   REQUIRE(count_memory_spaces(kernel, MemorySpace::Persistent) == 1);
   for (size_t s = 0; s < kernel.memory_spaces.size(); ++s)
-    if (kernel.memory_spaces[loops::StmtId(s)] == MemorySpace::Persistent)
-      CHECK(kernel.region.body[loops::StmtId(s)].as<loops::Apply>());
+    if (kernel.memory_spaces[loops::StmtId(s)] == MemorySpace::Persistent) CHECK(kernel.region.body[loops::StmtId(s)].as<loops::Apply>());
   CHECK(first_launch(plan_for(softmax, cpu())).grid_x == sym::Expr::symbol("s0"));
 }
 
@@ -383,8 +375,7 @@ TEST_CASE("equal regions are one kernel") {
   for (const Target& target : {gpu(), cpu()}) {
     const plan::Plan plan = plan_for(two_blocks, target);
     CHECK(plan.kernels.size() == 3);  // the first product leaves the caller's x alone, the second is made in place
-    CHECK(std::count_if(plan.steps.begin(), plan.steps.end(),
-                        [](const plan::Step& step) { return std::holds_alternative<plan::Launch>(step); }) == 4);
+    CHECK(std::count_if(plan.steps.begin(), plan.steps.end(), [](const plan::Step& step) { return std::holds_alternative<plan::Launch>(step); }) == 4);
   }
 }
 

@@ -1,8 +1,8 @@
 // Memory of plans: results in place of what dies, the order of steps, what goes where, and what all of it holds at most.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <random>
-
-#include <fmt/format.h>
 
 #include "interp/interp.h"
 #include "ir/plan/memory.h"
@@ -20,8 +20,7 @@ namespace {
 std::vector<std::string> reuses(const plan::Plan& plan) {
   std::vector<std::string> found;
   for (const plan::Step& step : plan.steps)
-    if (const auto* reuse = std::get_if<plan::Reuse>(&step))
-      found.push_back(plan.buffers[reuse->from].name + ">" + plan.buffers[reuse->to].name);
+    if (const auto* reuse = std::get_if<plan::Reuse>(&step)) found.push_back(plan.buffers[reuse->from].name + ">" + plan.buffers[reuse->to].name);
   return found;
 }
 
@@ -33,8 +32,7 @@ interp::Tensor numbers(const loops::Buffer& buffer, std::mt19937& random) {
     tensor.sizes.push_back(size.constant());
     count *= static_cast<size_t>(size.constant());
   }
-  for (size_t k = 0; k < count; ++k)
-    tensor.elements.push_back(Scalar::from_real(buffer.dtype, static_cast<double>(random() % 1000) / 500 - 1));
+  for (size_t k = 0; k < count; ++k) tensor.elements.push_back(Scalar::from_real(buffer.dtype, static_cast<double>(random() % 1000) / 500 - 1));
   return tensor;
 }
 
@@ -47,8 +45,7 @@ plan::Plan checked_plan(const std::string& text, const Target& target) {
   CHECK(broken.empty());
   std::mt19937 random(1);
   interp::Arguments arguments;
-  for (const loops::ProgramInput& input : program.inputs)
-    arguments.tensors.push_back(numbers(program.buffers[input.buffer], random));
+  for (const loops::ProgramInput& input : program.inputs) arguments.tensors.push_back(numbers(program.buffers[input.buffer], random));
   const std::vector<interp::Tensor> expected = interp::run(program, arguments), actual = interp::run(plan, arguments);
   REQUIRE(expected.size() == actual.size());
   for (size_t k = 0; k < expected.size(); ++k) CHECK(interp::compare(expected[k], actual[k]) <= 1.0);
@@ -56,16 +53,15 @@ plan::Plan checked_plan(const std::string& text, const Target& target) {
 }
 
 // t = exp(x), then `rest` makes @y from @t.
-std::string after_exp(const std::string& sizes, const std::string& inputs, const std::string& result,
-                      const std::string& rest) {
-  return "program @p on DEVICE (@x: f32" + sizes + inputs + ") {\n  temporary @t: f32" + sizes + "\n  output @y: f32" +
-         result + R"(
+std::string after_exp(const std::string& sizes, const std::string& inputs, const std::string& result, const std::string& rest) {
+  return "program @p on DEVICE (@x: f32" + sizes + inputs + ") {\n  temporary @t: f32" + sizes + "\n  output @y: f32" + result + R"(
   region @n0 over i < 64, j < 96 {
     %0 = load @x[i, j]
     %1 = exp(%0)
     store @t[i, j] = %1
   }
-)" + rest + "  return @y\n}";
+)" + rest +
+         "  return @y\n}";
 }
 
 TEST_CASE("pointwise results and rows take the place of an operand that dies") {
@@ -235,8 +231,7 @@ TEST_CASE("steps are put in an order that needs less memory") {
   const loops::Program program = parse_for(wide_then_narrow(false), gpu());
   const std::vector<size_t> order = reorder_for_peak_memory(program);
   REQUIRE(order.size() == 8);
-  for (size_t k = 0; k < 4; ++k)
-    CHECK(std::find(order.begin(), order.end(), k) < std::find(order.begin(), order.end(), k + 4));
+  for (size_t k = 0; k < 4; ++k) CHECK(std::find(order.begin(), order.end(), k) < std::find(order.begin(), order.end(), k + 4));
   const plan::Plan plan = plan_for(wide_then_narrow(false), gpu());
   CHECK(plan::verify(plan).empty());
   CHECK(plan::profile_memory(plan).peak < 2 * megabyte);

@@ -21,22 +21,18 @@ inline Target cpu() { return cpu_target("x86-64-v3", 4); }
 // The same text serves both targets: "on DEVICE" in it is replaced.
 inline loops::Program parse_for(std::string text, const Target& target) {
   std::string device = target.device == DeviceType::Cuda ? "cuda:0" : "cpu";
-  for (size_t at = text.find("DEVICE"); at != std::string::npos; at = text.find("DEVICE", at))
-    text.replace(at, 6, device);
+  for (size_t at = text.find("DEVICE"); at != std::string::npos; at = text.find("DEVICE", at)) text.replace(at, 6, device);
   return loops::parse(text);
 }
 
-inline plan::Plan plan_for(const std::string& text, const Target& target) {
-  return make_plan(parse_for(text, target), target, Options());
-}
+inline plan::Plan plan_for(const std::string& text, const Target& target) { return make_plan(parse_for(text, target), target, Options()); }
 
 // For each size an update in place with a scale that a region of its own computes: p -= (2 * s + 1) * g.
 // The scales' inputs lie where `scales_on` says: "", or " on cpu".
 inline std::string updates(const std::vector<int64_t>& sizes, const std::string& scales_on = "") {
   std::string inputs, buffers, regions, outputs;
   for (size_t i = 0; i < sizes.size(); ++i) {
-    inputs += fmt::format("{0}@p{1}: f32[{2}], @g{1}: f32[{2}], @s{1}: f32[]{3}", i ? ", " : "", i, sizes[i],
-                          scales_on);
+    inputs += fmt::format("{0}@p{1}: f32[{2}], @g{1}: f32[{2}], @s{1}: f32[]{3}", i ? ", " : "", i, sizes[i], scales_on);
     buffers += fmt::format("  temporary @t{}: f32[]\n", i);
     regions += fmt::format(R"(  region @scale{0} {{
     %0 = load @s{0}[]
@@ -79,9 +75,7 @@ inline std::string layers(const std::vector<int64_t>& channels, int64_t pixels, 
     store @y{0}[i, j, k] = %3
 {4}  }}
 )",
-                                  i, c, pixels, i % 4,
-                                  sums ? fmt::format("    %4 = reduce<sum>(%3) over i, k\n    store @z{}[j] = %4\n", i)
-                                       : std::string()));
+                                  i, c, pixels, i % 4, sums ? fmt::format("    %4 = reduce<sum>(%3) over i, k\n    store @z{}[j] = %4\n", i) : std::string()));
     outputs += fmt::format("{}@y{}{}", i ? ", " : "", i, sums ? fmt::format(", @z{}", i) : "");
   }
   if (shuffle) std::shuffle(regions.begin(), regions.end(), std::mt19937(shuffle));
@@ -378,10 +372,8 @@ program @two_blocks on DEVICE (@x: f32[32, 256], @w1: f32[256], @w2: f32[256]) {
   return @y
 })";
 
-inline constexpr const char* all_programs[] = {gelu_bias,          flat_add,     softmax,         softmax_dynamic_row,
-                                               layer_norm,         column_sum,   tall_column_sum, full_sum,
-                                               channel_statistics, long_row_sum, padded_cat,      channels_last,
-                                               transpose_add,      arg_max,      embedding,       two_blocks,
-                                               transpose_narrow};
+inline constexpr const char* all_programs[] = {
+    gelu_bias,    flat_add,   softmax,       softmax_dynamic_row, layer_norm, column_sum, tall_column_sum, full_sum,        channel_statistics,
+    long_row_sum, padded_cat, channels_last, transpose_add,       arg_max,    embedding,  two_blocks,      transpose_narrow};
 
 }  // namespace cxxinductor::schedule::test

@@ -20,9 +20,8 @@ interp::Tensor random_tensor(const loops::Buffer& buffer, const interp::Symbols&
   }
   std::normal_distribution<double> normal;
   for (size_t k = 0; k < count; ++k)
-    tensor.elements.push_back(is_float(buffer.dtype)
-                                  ? Scalar::from_real(buffer.dtype, normal(random))
-                                  : Scalar::from_integer(buffer.dtype, static_cast<int64_t>(random() % 50)));
+    tensor.elements.push_back(is_float(buffer.dtype) ? Scalar::from_real(buffer.dtype, normal(random))
+                                                     : Scalar::from_integer(buffer.dtype, static_cast<int64_t>(random() % 50)));
   return tensor;
 }
 
@@ -31,8 +30,7 @@ interp::Arguments random_arguments(const loops::Program& program, uint32_t seed)
   interp::Arguments arguments;
   arguments.symbols = {{"s0", 5}, {"s1", 13}};
   for (const loops::ProgramInput& input : program.inputs)
-    if (input.kind == loops::ProgramInput::Kind::Tensor)
-      arguments.tensors.push_back(random_tensor(program.buffers[input.buffer], arguments.symbols, random));
+    if (input.kind == loops::ProgramInput::Kind::Tensor) arguments.tensors.push_back(random_tensor(program.buffers[input.buffer], arguments.symbols, random));
   return arguments;
 }
 

@@ -18,8 +18,7 @@ class RandomGraph {
     const std::vector<std::vector<sym::Expr>> shapes = {{4, 6}, {6}, {s0, 4, 6}, {4, 1}, {s0, 24}, {2, 12}, {}};
     for (const auto& shape : shapes) {
       DType dtype = pick(3) ? DType::F32 : DType::BF16;
-      values_.push_back(
-          builder_.input(fmt::format("x{}", values_.size()), dtype, cuda, shape, graph::contiguous_strides(shape)));
+      values_.push_back(builder_.input(fmt::format("x{}", values_.size()), dtype, cuda, shape, graph::contiguous_strides(shape)));
     }
     indices_ = builder_.input("index", DType::I64, cuda, {5}, {1});
     const size_t inputs = values_.size();
@@ -114,8 +113,8 @@ class RandomGraph {
         break;
       case 13: {
         const double numbers[] = {1.0, 0.0, -0.5};
-        ValueId constant = builder_.full(Scalar::from_real(DType::F32, numbers[pick(3)]), graph_.values[x].dtype, cuda,
-                                         pick(2) ? shape : std::vector<sym::Expr>{});
+        ValueId constant =
+            builder_.full(Scalar::from_real(DType::F32, numbers[pick(3)]), graph_.values[x].dtype, cuda, pick(2) ? shape : std::vector<sym::Expr>{});
         const ScalarOp ops[] = {ScalarOp::Mul, ScalarOp::Sub, ScalarOp::Add};
         add(builder_.elementwise(ops[pick(3)], {x, constant}));
         break;
@@ -175,8 +174,7 @@ class RandomGraph {
   // An input updated from values of its own shape.
   void mutate() {
     for (size_t i = values_.size(); i-- > 0;) {
-      if (sizes(values_[i]) != sizes(values_[0]) || graph_.values[values_[i]].dtype != graph_.values[values_[0]].dtype)
-        continue;
+      if (sizes(values_[i]) != sizes(values_[0]) || graph_.values[values_[i]].dtype != graph_.values[values_[0]].dtype) continue;
       if (values_[i] == values_[0]) return;
       builder_.mutation(0, values_[i]);
       return;

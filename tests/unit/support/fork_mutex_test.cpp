@@ -60,8 +60,18 @@ TEST_CASE("a lock of readers is free in a child, whether one or several hold it"
     const std::shared_lock lock(*mutex);
     return 0;
   };
-  CHECK(fork_during([&](const auto& wait) { const std::lock_guard lock(*mutex); wait(); }, write_and_read) == 0);
-  CHECK(fork_during([&](const auto& wait) { const std::shared_lock lock(*mutex); wait(); }, write_and_read) == 0);
+  CHECK(fork_during(
+            [&](const auto& wait) {
+              const std::lock_guard lock(*mutex);
+              wait();
+            },
+            write_and_read) == 0);
+  CHECK(fork_during(
+            [&](const auto& wait) {
+              const std::shared_lock lock(*mutex);
+              wait();
+            },
+            write_and_read) == 0);
   CHECK(write_and_read() == 0);
 }
 

@@ -29,8 +29,7 @@ TEST_CASE("the cut is the smallest of all, and of those the one with the fewest 
   for (int round = 0; round < 300; ++round) {
     const size_t nodes = 3 + below(5);
     std::vector<Edge> edges;
-    for (size_t i = 0; i < 2 * nodes; ++i)
-      edges.push_back({below(nodes), below(nodes), static_cast<int64_t>(below(6))});
+    for (size_t i = 0; i < 2 * nodes; ++i) edges.push_back({below(nodes), below(nodes), static_cast<int64_t>(below(6))});
     std::erase_if(edges, [](const Edge& edge) { return edge.from == edge.to; });
     FlowNetwork network;
     for (size_t i = 0; i < nodes; ++i) network.add_node();

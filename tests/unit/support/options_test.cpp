@@ -31,16 +31,13 @@ TEST_CASE("an unknown option lists the known ones and the nearest") {
 TEST_CASE("bad values say what is expected") {
   Options options;
   REQUIRE_THROWS_WITH(set_option(options, "fusion", "yes"), "option 'fusion': expected true or false, found 'yes'");
-  REQUIRE_THROWS_WITH(set_option(options, "compile_threads", "2x"),
-                      "option 'compile_threads': expected an integer, found '2x'");
-  REQUIRE_THROWS_WITH(set_option(options, "verify", "all"),
-                      "option 'verify': expected one of 'each', 'boundaries', 'off', found 'all'");
+  REQUIRE_THROWS_WITH(set_option(options, "compile_threads", "2x"), "option 'compile_threads': expected an integer, found '2x'");
+  REQUIRE_THROWS_WITH(set_option(options, "verify", "all"), "option 'verify': expected one of 'each', 'boundaries', 'off', found 'all'");
 }
 
 TEST_CASE("numbers have ranges") {
   Options options;
-  REQUIRE_THROWS_WITH(set_option(options, "compile_threads", "-1"),
-                      "option 'compile_threads': expected an integer from 0 to 4096, found '-1'");
+  REQUIRE_THROWS_WITH(set_option(options, "compile_threads", "-1"), "option 'compile_threads': expected an integer from 0 to 4096, found '-1'");
   for (const char* option : {"check_tolerance", "cache_size", "compile_timeout", "max_fusion_size"}) {
     REQUIRE_THROWS_WITH(set_option(options, option, "-1"), mentions("expected an integer from"));
     REQUIRE_THROWS_WITH(set_option(options, option, "9000000000000000000"), mentions("expected an integer from"));
@@ -61,12 +58,10 @@ TEST_CASE("an option of several words takes each of them and names the wrong one
 }
 
 TEST_CASE("the environment: ours are read, unknown ones of ours are errors, others are not ours") {
-  const Options options =
-      options_from_environment({{"PATH", "/bin"}, {"CXXINDUCTOR_VERIFY", "each"}, {"CXXINDUCTOR_BLESS", "1"}});
+  const Options options = options_from_environment({{"PATH", "/bin"}, {"CXXINDUCTOR_VERIFY", "each"}, {"CXXINDUCTOR_BLESS", "1"}});
   REQUIRE(options.verify == "each");
   REQUIRE_THROWS_AS(options_from_environment({{"CXXINDUCTOR_VERFY", "each"}}), UserError);
-  REQUIRE_THROWS_WITH(options_from_environment({{"CXXINDUCTOR_VERFY", "each"}}),
-                      mentions("did you mean 'CXXINDUCTOR_VERIFY'"));
+  REQUIRE_THROWS_WITH(options_from_environment({{"CXXINDUCTOR_VERFY", "each"}}), mentions("did you mean 'CXXINDUCTOR_VERIFY'"));
 }
 
 TEST_CASE("an empty variable leaves the default") {
@@ -80,7 +75,8 @@ TEST_CASE("items of lists are checked where they are read") {
   set_option(options, "trusted_keys", key + ", " + key);
   REQUIRE(list_items(options.allow_ops) == std::vector<std::string>{"mylib::op_2", "torchvision"});
   for (const std::string wrong : {"mylib:op", "mylib::op.default", "mylib::", "::op", "my lib", "a::b::c"})
-    REQUIRE_THROWS_WITH(set_option(options, "allow_ops", "torchvision," + wrong), mentions("expected mylib::op, or mylib for all ops of a library") && mentions("found '" + wrong + "'"));
+    REQUIRE_THROWS_WITH(set_option(options, "allow_ops", "torchvision," + wrong),
+                        mentions("expected mylib::op, or mylib for all ops of a library") && mentions("found '" + wrong + "'"));
   for (const std::string& wrong : {std::string("d75a"), key + "a", std::string(64, 'g')})
     REQUIRE_THROWS_WITH(set_option(options, "trusted_keys", wrong), mentions("64 hexadecimal digits each, separated by commas, found '" + wrong));
   REQUIRE_THROWS_AS(options_from_environment({{"CXXINDUCTOR_TRUSTED_KEYS", "key"}}), UserError);
@@ -96,13 +92,10 @@ TEST_CASE("variables that are not options are known by name") {
 TEST_CASE("old names are errors that give the new ones") {
   Options options;
   REQUIRE_THROWS_WITH(set_option(options, "disable", "graph-cse"), "option 'disable' is now 'skip_passes'");
-  REQUIRE_THROWS_WITH(set_option(options, "max_fused_statements", "4"),
-                      "option 'max_fused_statements' is now 'max_fusion_size'");
+  REQUIRE_THROWS_WITH(set_option(options, "max_fused_statements", "4"), "option 'max_fused_statements' is now 'max_fusion_size'");
   REQUIRE_THROWS_WITH(set_option(options, "verify", "ends"), "option 'verify': 'ends' is now 'boundaries'");
-  REQUIRE_THROWS_WITH(set_option(options, "skip_passes", "graph-no-ops, graph-common"),
-                      "option 'skip_passes': 'graph-common' is now 'graph-cse'");
-  REQUIRE_THROWS_WITH(options_from_environment({{"CXXINDUCTOR_DISABLE", ""}}),
-                      "environment variable 'CXXINDUCTOR_DISABLE' is now 'CXXINDUCTOR_SKIP_PASSES'");
+  REQUIRE_THROWS_WITH(set_option(options, "skip_passes", "graph-no-ops, graph-common"), "option 'skip_passes': 'graph-common' is now 'graph-cse'");
+  REQUIRE_THROWS_WITH(options_from_environment({{"CXXINDUCTOR_DISABLE", ""}}), "environment variable 'CXXINDUCTOR_DISABLE' is now 'CXXINDUCTOR_SKIP_PASSES'");
   REQUIRE(to_string(options) == to_string(Options{}));
 }
 
@@ -111,12 +104,12 @@ TEST_CASE("canonical text changes with every option") {
   for (const OptionInfo& row : option_table()) {
     Options options;
     const auto words = option_values(row.name);
-    const std::string value = row.type == "bool"      ? (get_option(Options(), row.name) == "true" ? "false" : "true")
-                              : row.type == "int64_t" ? "7"
-                              : row.type == "double"  ? "0.5"
+    const std::string value = row.type == "bool"           ? (get_option(Options(), row.name) == "true" ? "false" : "true")
+                              : row.type == "int64_t"      ? "7"
+                              : row.type == "double"       ? "0.5"
                               : row.name == "trusted_keys" ? std::string(64, 'a')
-                              : words.empty()         ? "something"
-                                                      : std::string(words.back());
+                              : words.empty()              ? "something"
+                                                           : std::string(words.back());
     set_option(options, row.name, value);
     REQUIRE(to_string(options) != before);
     REQUIRE(get_option(options, row.name) == value);

@@ -40,8 +40,7 @@ TEST_CASE("an identifier does not swallow a type after it") {
 }
 
 TEST_CASE("reals read back bit for bit") {
-  for (const double value : {0.0, -0.0, 1.5, -2.25e-7, 0.1, 1e308, 5e-324, std::numeric_limits<double>::infinity(),
-                             -std::numeric_limits<double>::infinity()}) {
+  for (const double value : {0.0, -0.0, 1.5, -2.25e-7, 0.1, 1e308, 5e-324, std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity()}) {
     const std::string text = fmt::format("{}", value);
     TextCursor c(text);
     const double read = c.real("a number");

@@ -99,9 +99,7 @@ TEST_CASE("expressions are limited as they are made") {
   REQUIRE_THROWS_WITH(nested(20), mentions("terms and factors, expected at most 65536"));
 }
 
-TEST_CASE("the symbols of an expression are sorted by name, each once") {
-  REQUIRE(floor_div(c * a, b + a).free_symbols() == std::vector<Expr>{a, b, c});
-}
+TEST_CASE("the symbols of an expression are sorted by name, each once") { REQUIRE(floor_div(c * a, b + a).free_symbols() == std::vector<Expr>{a, b, c}); }
 
 TEST_CASE("overflow is an error, not a wrapped size") {
   REQUIRE_THROWS_AS(Expr(largest) + 1, Unsupported);
@@ -115,8 +113,7 @@ TEST_CASE("a product of large sums is refused, not expanded") {
   Expr product(1);
   REQUIRE_THROWS_AS(
       [&] {
-        for (int i = 0; i < 40; ++i)
-          product = product * (Expr::symbol(fmt::format("p{}", i)) + Expr::symbol(fmt::format("q{}", i)));
+        for (int i = 0; i < 40; ++i) product = product * (Expr::symbol(fmt::format("p{}", i)) + Expr::symbol(fmt::format("q{}", i)));
       }(),
       Unsupported);
 }
@@ -153,8 +150,8 @@ TEST_CASE("parsing") {
   REQUIRE(parse("-(a + 2)") == -a - 2);
   REQUIRE(parse("stmt.3 + 1") == Expr::symbol("stmt.3") + 1);
   for (const Expr e : {Expr(smallest), a + smallest, smallest * a, b + smallest * a}) REQUIRE(parse(to_string(e)) == e);
-  for (const char* bad : {"", "a +", "a b", "(a", "floordiv(a)", "mod(a, b, c)", "unknown(a)", "min()", "a / b", "3x",
-                          "*a", "floordiv(a, 0)", "99999999999999999999"})
+  for (const char* bad :
+       {"", "a +", "a b", "(a", "floordiv(a)", "mod(a, b, c)", "unknown(a)", "min()", "a / b", "3x", "*a", "floordiv(a, 0)", "99999999999999999999"})
     REQUIRE_THROWS_AS(parse(bad), UserError);
   REQUIRE_THROWS_AS(parse(std::string(100000, '(')), UserError);
   REQUIRE_THROWS_AS(parse(std::string(100000, '-')), UserError);

@@ -25,8 +25,7 @@ class Generator {
   int64_t number(int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(random_); }
 
   Expr expression(int depth) {
-    if (depth == 0)
-      return number(0, 3) == 0 ? Expr(number(-6, 12)) : Expr::symbol(names[static_cast<size_t>(number(0, 3))]);
+    if (depth == 0) return number(0, 3) == 0 ? Expr(number(-6, 12)) : Expr::symbol(names[static_cast<size_t>(number(0, 3))]);
     const Expr x = expression(depth - 1);
     switch (number(0, 9)) {
       case 0:
@@ -97,8 +96,7 @@ TEST_CASE("simplify preserves the value, is idempotent and agrees with bounds an
     INFO("case " << i << ": " << to_string(e) << "  ->  " << to_string(simple));
     for (const std::string& name : names) {
       const Interval range = assumptions.range(name);
-      UNSCOPED_INFO(name << " = " << values[name] << " in [" << range.low << ", " << range.high << "], divisor "
-                         << assumptions.divisor(name));
+      UNSCOPED_INFO(name << " = " << values[name] << " in [" << range.low << ", " << range.high << "], divisor " << assumptions.divisor(name));
     }
     REQUIRE(value_under(simple, values) == value);
     REQUIRE(to_string(simplify(simple, assumptions)) == to_string(simple));
@@ -128,8 +126,7 @@ TEST_CASE("construction preserves the value") {
     REQUIRE(value_under(x + y, values) == u + v);
     REQUIRE(value_under(x * y, values) == u * v);
     REQUIRE(value_under(min(x, y), values) == std::min(u, v));
-    for (const Expr d :
-         {Expr::symbol("b"), Expr(generator.number(1, 20)), Expr(-generator.number(1, 20)), 6 * Expr::symbol("s0")}) {
+    for (const Expr d : {Expr::symbol("b"), Expr(generator.number(1, 20)), Expr(-generator.number(1, 20)), 6 * Expr::symbol("s0")}) {
       const int64_t w = value_under(d, values);
       const int64_t quotient = u >= 0 ? (w > 0 ? u / w : -((u - w - 1) / -w)) : (w > 0 ? -((-u + w - 1) / w) : -u / -w);
       INFO("divided by " << to_string(d) << ": " << to_string(floor_div(x, d)));

@@ -11,8 +11,7 @@ using namespace cxxinductor::sym;
 
 namespace {
 
-const Expr i = Expr::symbol("i"), j = Expr::symbol("j"), k = Expr::symbol("k"), s = Expr::symbol("s"),
-           n = Expr::symbol("n");
+const Expr i = Expr::symbol("i"), j = Expr::symbol("j"), k = Expr::symbol("k"), s = Expr::symbol("s"), n = Expr::symbol("n");
 constexpr int64_t largest = std::numeric_limits<int64_t>::max();
 
 Assumptions ranges() {

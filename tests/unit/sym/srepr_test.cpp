@@ -43,11 +43,10 @@ TEST_CASE("what is refused names the function") {
 TEST_CASE("untrusted text gives an error") {
   std::string deep;
   for (int i = 0; i < 10000; ++i) deep += "Add(";
-  for (const std::string& bad : {std::string(), std::string("Add("), std::string("Symbol('"), std::string("Symbol(s0)"),
-                                 std::string("Integer(x)"), std::string("Integer(1) Integer(2)"), std::string("Add()"),
-                                 std::string("FloorDiv(Integer(1))"), std::string("FloorDiv(Integer(1), Integer(0))"),
-                                 std::string("Symbol('a', positive=True"), std::string("Rational(1, 0)"), deep,
-                                 std::string("Mod(Integer(99999999999999999999), Integer(3))")})
+  for (const std::string& bad :
+       {std::string(), std::string("Add("), std::string("Symbol('"), std::string("Symbol(s0)"), std::string("Integer(x)"), std::string("Integer(1) Integer(2)"),
+        std::string("Add()"), std::string("FloorDiv(Integer(1))"), std::string("FloorDiv(Integer(1), Integer(0))"), std::string("Symbol('a', positive=True"),
+        std::string("Rational(1, 0)"), deep, std::string("Mod(Integer(99999999999999999999), Integer(3))")})
     REQUIRE_THROWS_AS(read(bad), UserError);
   // What grows faster than the text.
   std::string power = s, absolute = s;

@@ -23,12 +23,11 @@ CpuUnitSource add_one_source(const std::vector<const plan::Kernel*>& kernels) {
   CpuUnitSource source;
   source.text = "extern \"C\" __attribute__((visibility(\"default\"))) void* cxxi_math[1]; void* cxxi_math[1];\n";
   for (const plan::Kernel* kernel : kernels) {
-    source.text +=
-        "extern \"C\" __attribute__((visibility(\"default\"))) void " + kernel->name +
-        "(void* const* b, const long long* s, long long begin, long long end) {\n"
-        "  const float* in = (const float*)b[0]; float* out = (float*)b[1];\n"
-        "  for (long long i = begin * 10; i < end * 10 && i < s[0]; ++i) out[i] = in[i] + (cxxi_math[0] ? 1 : 100);\n"
-        "}\n";
+    source.text += "extern \"C\" __attribute__((visibility(\"default\"))) void " + kernel->name +
+                   "(void* const* b, const long long* s, long long begin, long long end) {\n"
+                   "  const float* in = (const float*)b[0]; float* out = (float*)b[1];\n"
+                   "  for (long long i = begin * 10; i < end * 10 && i < s[0]; ++i) out[i] = in[i] + (cxxi_math[0] ? 1 : 100);\n"
+                   "}\n";
   }
   source.math_symbols = {"malloc"};
   return source;
@@ -136,7 +135,8 @@ TEST_CASE("preparing can be interrupted") {
   TemporaryFolder folder;
   const std::string path = folder.path() + "/c++";
   std::ofstream(path) << "#!/bin/sh\n[ \"$1\" = --version ] && echo slow 1.0 && exit 0\ncase $1 in -print*) exit 1;; esac\n"
-                         "touch " << folder.path() << "/begun; exec sleep 100\n";
+                         "touch "
+                      << folder.path() << "/begun; exec sleep 100\n";
   REQUIRE(::chmod(path.c_str(), 0700) == 0);
   Loader loader(path);
   const auto begun = [&] { return std::filesystem::exists(folder.path() + "/begun"); };
@@ -159,15 +159,15 @@ TEST_CASE("text that does not compile, or lacks a kernel, is an internal error t
   const auto broken = loader.provider(nullptr, [](const auto&) { return CpuUnitSource{"this is no C++", {}}; });
   CHECK_THROWS_AS(broken->prepare(plan_of(1)), InternalError);
   CHECK_THROWS_WITH(loader.provider(nullptr,
-                                     [](const auto&) {
-                                       return CpuUnitSource{"this is no C++", {}};
-                                     })
+                                    [](const auto&) {
+                                      return CpuUnitSource{"this is no C++", {}};
+                                    })
                         ->prepare(plan_of(1)),
                     mentions("did not compile k_0") && mentions("error"));
   CHECK_THROWS_WITH(loader.provider(nullptr,
-                                     [](const auto&) {
-                                       return CpuUnitSource{"int nothing;", {}};
-                                     })
+                                    [](const auto&) {
+                                      return CpuUnitSource{"int nothing;", {}};
+                                    })
                         ->prepare(plan_of(1)),
                     mentions("has no kernel k_0"));
 }
@@ -179,8 +179,7 @@ TEST_CASE("a compiler that is there but does not work is an internal error with 
                          "echo no space left on device >&2\n[ -e $0.dies ] && kill -9 $$\nexit 4\n";
   REQUIRE(::chmod(path.c_str(), 0700) == 0);
   Loader loader(path);
-  CHECK_THROWS_WITH(loader.provider()->prepare(plan_of(1)),
-                    mentions("did not compile k_0 (exit code 4)") && mentions("no space left on device"));
+  CHECK_THROWS_WITH(loader.provider()->prepare(plan_of(1)), mentions("did not compile k_0 (exit code 4)") && mentions("no space left on device"));
   std::ofstream(path + ".dies") << "";
   CHECK_THROWS_AS(loader.provider()->prepare(plan_of(1)), InternalError);
 }
@@ -242,9 +241,8 @@ TEST_CASE("a failed check becomes an error with the op, the index, the bound and
   inputs.clear();
   inputs.emplace_back(make_tensor(loader.host, {5}));
   CHECK_THROWS_AS(executable.run(loader.host, inputs), UserError);
-  CHECK_THROWS_WITH(
-      executable.run(loader.host, inputs),
-      mentions("embedding: index out of range: index -3 is out of bounds, expected 0 <= index < 5 (model.py:12)"));
+  CHECK_THROWS_WITH(executable.run(loader.host, inputs),
+                    mentions("embedding: index out of range: index -3 is out of bounds, expected 0 <= index < 5 (model.py:12)"));
 }
 
 TEST_CASE("objects are loaded, found and unloaded many times over") {

@@ -1,6 +1,4 @@
 // CUDA graphs on a driver that keeps the arguments of recorded kernels: words in ranges, patches, errors.
-#include "targets/cuda/graph.h"
-
 #include <array>
 #include <atomic>
 #include <set>
@@ -9,6 +7,7 @@
 
 #include "support/error.h"
 #include "targets/cuda/dynamic_library.h"
+#include "targets/cuda/graph.h"
 #include "targets/cuda/node_updates.h"
 #include "unit/catch.h"
 #include "unit/targets/fake_cuda/fake_driver.h"
@@ -254,7 +253,9 @@ TEST_CASE("a graph of many kernels whose operands keep moving updates its nodes 
   for (int i = 0; i < 3; ++i) CHECK(many.replay(i % 2 == 0 ? a.data() : c, b.data() + i) == count);
   // The kernels that do it are not there yet.
   CHECK(many.replay(c, b.data()) == count);
-  recording.updates = std::make_unique<NodeUpdateKernels>(recording.driver, 0, "\x7f" "ELF");
+  recording.updates = std::make_unique<NodeUpdateKernels>(recording.driver, 0,
+                                                          "\x7f"
+                                                          "ELF");
   CHECK(many.replay(a.data(), b.data() + 1) == count);
   CHECK(recording.update_tables() == 0);
   CHECK(many.replay(a.data(), b.data() + 1) == 0);
@@ -269,7 +270,9 @@ TEST_CASE("a graph of many kernels whose operands keep moving updates its nodes 
 
 TEST_CASE("nodes without addresses that moved stay with the host", "[cuda]") {
   Recording recording;
-  recording.updates = std::make_unique<NodeUpdateKernels>(recording.driver, 0, "\x7f" "ELF");
+  recording.updates = std::make_unique<NodeUpdateKernels>(recording.driver, 0,
+                                                          "\x7f"
+                                                          "ELF");
   ManyKernels many(recording, 20);  // ten of each range
   const auto& [a, b] = many.other;
   const void *const c = recording.first.data(), *const d = recording.second.data();
@@ -282,7 +285,9 @@ TEST_CASE("nodes without addresses that moved stay with the host", "[cuda]") {
 
 TEST_CASE("the host stays with patching nodes where the driver lets no kernel do it", "[cuda]") {
   Recording recording;
-  recording.updates = std::make_unique<NodeUpdateKernels>(recording.driver, 0, "\x7f" "ELF");
+  recording.updates = std::make_unique<NodeUpdateKernels>(recording.driver, 0,
+                                                          "\x7f"
+                                                          "ELF");
   const char* const call = GENERATE("cuGraphKernelNodeSetAttribute", "cuGraphClone", "cuGraphAddKernelNode", "cuGraphUpload");
   ManyKernels many(recording, 8);
   const auto& [a, b] = many.other;
@@ -300,7 +305,9 @@ TEST_CASE("the host stays with patching nodes where the driver lets no kernel do
 
 TEST_CASE("a host that is far ahead waits for the GPU, and learns that it has failed", "[cuda]") {
   Recording recording;
-  recording.updates = std::make_unique<NodeUpdateKernels>(recording.driver, 0, "\x7f" "ELF");
+  recording.updates = std::make_unique<NodeUpdateKernels>(recording.driver, 0,
+                                                          "\x7f"
+                                                          "ELF");
   ManyKernels many(recording, 16);
   const auto& [a, b] = many.other;
   for (size_t i = 0; i < 6; ++i) many.replay(a.data() + i, b.data() + i);
@@ -321,6 +328,5 @@ TEST_CASE("a host that is far ahead waits for the GPU, and learns that it has fa
   CHECK(recording.calls("cuStreamQuery") > queried);
   CHECK(many.is_at(b.data(), a.data(), 16));
   // None of those that were held back has the addresses of a later one.
-  for (size_t i = 0; i < NodeUpdateKernels::slots; ++i)
-    CHECK(recording.replayed_word(static_cast<int>(6 + i)) == reinterpret_cast<uintptr_t>(a.data() + i));
+  for (size_t i = 0; i < NodeUpdateKernels::slots; ++i) CHECK(recording.replayed_word(static_cast<int>(6 + i)) == reinterpret_cast<uintptr_t>(a.data() + i));
 }

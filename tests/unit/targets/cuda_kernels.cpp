@@ -5,13 +5,13 @@
 #include <chrono>
 #include <thread>
 
-#include "targets/cuda/dynamic_library.h"
 #include "support/error.h"
+#include "targets/cuda/dynamic_library.h"
 #include "unit/catch.h"
-#include "unit/targets/fake_cuda/fake_driver.h"
-#include "unit/targets/find_nvrtc.h"
 #include "unit/runtime/temporary_folder.h"
 #include "unit/runtime/test_plans.h"
+#include "unit/targets/fake_cuda/fake_driver.h"
+#include "unit/targets/find_nvrtc.h"
 
 using namespace cxxinductor;
 using namespace cxxinductor::runtime;
@@ -24,10 +24,8 @@ const std::string fake_driver = CXXINDUCTOR_FAKE_CUDA_DRIVER;
 struct Controls {
   DynamicLibrary library{{fake_driver}, "the driver of the tests is not built"};
   decltype(&fake_cuda_fail) fail = reinterpret_cast<decltype(&fake_cuda_fail)>(library.find("fake_cuda_fail"));
-  decltype(&fake_cuda_begin_capture) begin_capture =
-      reinterpret_cast<decltype(&fake_cuda_begin_capture)>(library.find("fake_cuda_begin_capture"));
-  decltype(&fake_cuda_end_capture) end_capture =
-      reinterpret_cast<decltype(&fake_cuda_end_capture)>(library.find("fake_cuda_end_capture"));
+  decltype(&fake_cuda_begin_capture) begin_capture = reinterpret_cast<decltype(&fake_cuda_begin_capture)>(library.find("fake_cuda_begin_capture"));
+  decltype(&fake_cuda_end_capture) end_capture = reinterpret_cast<decltype(&fake_cuda_end_capture)>(library.find("fake_cuda_end_capture"));
   decltype(&fake_cuda_calls) calls = reinterpret_cast<decltype(&fake_cuda_calls)>(library.find("fake_cuda_calls"));
 };
 
@@ -67,8 +65,7 @@ struct Loader {
   PlainHost host;
 
   std::unique_ptr<CudaKernelProvider> provider(DiskCache* cache = nullptr, CudaEmitter emitter = add_one_unit, PackagedCode packaged = {}) {
-    return std::make_unique<CudaKernelProvider>(cuda_target("sm_80", 100), 0, std::move(emitter), nvrtc_source, driver, pool,
-                                                cache, std::move(packaged));
+    return std::make_unique<CudaKernelProvider>(cuda_target("sm_80", 100), 0, std::move(emitter), nvrtc_source, driver, pool, cache, std::move(packaged));
   }
   void launch(CudaKernelProvider& provider, plan::Variant variant = {.vectorized = true}) {
     std::array<void*, 1> buffers{};
@@ -84,8 +81,7 @@ TEST_CASE("source that NVRTC refuses is an internal error with the kernel's name
   if (!loader.nvrtc) return;
   const auto provider = loader.provider(nullptr, broken_unit);
   CHECK_THROWS_AS(provider->prepare(plan_of({"k_good", "k_bad"})), InternalError);
-  CHECK_THROWS_WITH(loader.provider(nullptr, broken_unit)->prepare(plan_of({"k_bad"})),
-                    mentions("did not compile k_bad") && mentions("undeclared_name"));
+  CHECK_THROWS_WITH(loader.provider(nullptr, broken_unit)->prepare(plan_of({"k_bad"})), mentions("did not compile k_bad") && mentions("undeclared_name"));
 }
 
 TEST_CASE("a module that the driver refuses is an internal error that names the kernel and the call", "[cuda]") {
@@ -148,8 +144,7 @@ TEST_CASE("a module of the cache that the driver refuses is compiled again", "[c
   CHECK(third->counters().from_cache == 0);
   CHECK_NOTHROW(loader.launch(*third));
   // A damaged entry is a miss.
-  for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
-    std::filesystem::resize_file(entry.path(), 300);
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path())) std::filesystem::resize_file(entry.path(), 300);
   const auto fourth = loader.provider(&cache);
   fourth->prepare(plan_of({"k_a"}));
   CHECK(fourth->counters().compiled == 1);
@@ -162,7 +157,12 @@ TEST_CASE("a variant that is first needed by a call is compiled where the driver
   DiskCache cache(folder.path(), "test");
   loader.provider(&cache)->prepare(plan_of({"k_a"}));
   const bool packaged = GENERATE(false, true);
-  const auto provider = packaged ? loader.provider(nullptr, add_one_unit, [](const std::string&) { return std::optional<std::string>("\x7f" "ELF"); })
+  const auto provider = packaged ? loader.provider(nullptr, add_one_unit,
+                                                   [](const std::string&) {
+                                                     return std::optional<std::string>(
+                                                         "\x7f"
+                                                         "ELF");
+                                                   })
                                  : loader.provider(&cache);
   provider->prepare(plan_of({"k_a"}));
   const auto held = [&] { return packaged ? provider->counters().from_package : provider->counters().from_cache; };
@@ -204,8 +204,7 @@ TEST_CASE("a launch that fails is an internal error, and the next launch works",
   loader.controls.fail("cuLaunchKernelEx", 0);
   CHECK_THROWS_AS(loader.launch(*provider), InternalError);
   loader.controls.fail("cuLaunchKernelEx", 0);
-  CHECK_THROWS_WITH(loader.launch(*provider), mentions("cuLaunchKernelEx failed for kernel k_a") &&
-                                                   mentions("CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES"));
+  CHECK_THROWS_WITH(loader.launch(*provider), mentions("cuLaunchKernelEx failed for kernel k_a") && mentions("CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES"));
   const int before = loader.controls.calls("cuLaunchKernelEx");
   CHECK_NOTHROW(loader.launch(*provider));
   CHECK(loader.controls.calls("cuLaunchKernelEx") == before + 1);
@@ -240,7 +239,9 @@ TEST_CASE("modules and memory made and freed while another thread captures a gra
   loader.controls.begin_capture();
   const auto load = reinterpret_cast<int (*)(void**, const void*)>(loader.controls.library.find("cuModuleLoadData"));
   void* module = nullptr;
-  CHECK(load(&module, "\x7f" "ELF") != 0);
+  CHECK(load(&module,
+             "\x7f"
+             "ELF") != 0);
   CHECK_FALSE(loader.controls.end_capture());
 }
 

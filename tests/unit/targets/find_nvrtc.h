@@ -5,9 +5,9 @@
 #include <filesystem>
 #include <memory>
 
+#include "support/error.h"
 #include "targets/cuda/nvrtc.h"
 #include "targets/cuda/nvrtc_places.h"
-#include "support/error.h"
 #include "unit/catch.h"
 
 namespace cxxinductor::targets {

@@ -36,9 +36,7 @@ ProcessResult run_script(const TemporaryFolder& folder, const std::string& text,
   return run_process(write_script(folder.path() + "/script", text), {}, folder.path(), limits);
 }
 
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
+double seconds_since(std::chrono::steady_clock::time_point start) { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); }
 
 // True once the process is gone, or a zombie that somebody else is to reap.
 bool is_gone(const std::string& pid_file) {
@@ -80,8 +78,7 @@ TEST_CASE("the shell that waits for a process reads none of its arguments") {
 TEST_CASE("a process beyond its deadline is killed with all that it started") {
   TemporaryFolder folder;
   const auto start = std::chrono::steady_clock::now();
-  const ProcessResult result =
-      run_script(folder, "sleep 100 & echo $! > " + folder.path() + "/pid\necho begun; wait\n", {400ms, {}});
+  const ProcessResult result = run_script(folder, "sleep 100 & echo $! > " + folder.path() + "/pid\necho begun; wait\n", {400ms, {}});
   CHECK(result.timed_out);
   CHECK(result.exit_code == -1);
   CHECK(result.output == "begun\n");
@@ -93,11 +90,9 @@ TEST_CASE("an interrupted process is killed with all that it started") {
   TemporaryFolder folder;
   const std::string pid = folder.path() + "/pid";
   const auto begun = [&] { return ::access((pid + ".written").c_str(), F_OK) == 0; };
-  CHECK_THROWS_AS(run_script(folder, "sleep 100 & echo $! > " + pid + "; touch " + pid + ".written; wait\n", {100s, begun}),
-                  Interrupted);
+  CHECK_THROWS_AS(run_script(folder, "sleep 100 & echo $! > " + pid + "; touch " + pid + ".written; wait\n", {100s, begun}), Interrupted);
   CHECK(is_gone(pid));
-  CHECK_THROWS_AS(run_script(folder, "sleep 100\n", {100s, []() -> bool { throw std::runtime_error("a bad check"); }}),
-                  std::runtime_error);
+  CHECK_THROWS_AS(run_script(folder, "sleep 100\n", {100s, []() -> bool { throw std::runtime_error("a bad check"); }}), std::runtime_error);
 }
 
 TEST_CASE("the end of a process is seen although what it left behind holds its output") {
@@ -148,13 +143,13 @@ TEST_CASE("a program whose standard descriptors are closed runs processes all th
 
 TEST_CASE("a compiler that hangs is a user error that names the option; its files are gone") {
   TemporaryFolder folder, temporary;
-  const std::string path = write_script(folder.path() + "/c++", "[ \"$1\" = --version ] && echo slow 1.0 && exit 0\n"
-                                                                "case $1 in -print*) exit 1;; esac\n"
-                                                                "echo x > $TMPDIR/left; exec sleep 100\n");
+  const std::string path = write_script(folder.path() + "/c++",
+                                        "[ \"$1\" = --version ] && echo slow 1.0 && exit 0\n"
+                                        "case $1 in -print*) exit 1;; esac\n"
+                                        "echo x > $TMPDIR/left; exec sleep 100\n");
   HostCompiler compiler({path, temporary.path()});
   CHECK_THROWS_AS(compiler.compile("", {}, "k_0", {300ms, {}}), UserError);
-  CHECK_THROWS_WITH(compiler.compile("", {}, "k_0", {300ms, {}}),
-                    mentions("had not compiled k_0 after 0.3 s") && mentions("compile_timeout"));
+  CHECK_THROWS_WITH(compiler.compile("", {}, "k_0", {300ms, {}}), mentions("had not compiled k_0 after 0.3 s") && mentions("compile_timeout"));
   CHECK(file_names(temporary.path()).empty());
 }
 
@@ -170,8 +165,8 @@ TEST_CASE("a compiler's identity follows links, sees changed files and the compi
   TemporaryFolder folder;
   const std::string wrapper = folder.path() + "/ccache", link = folder.path() + "/c++", proper = folder.path() + "/cc1plus";
   const auto write_wrapper = [&](const std::string& comment) {
-    write_script(wrapper, "# " + comment + "\n[ \"$1\" = --version ] && echo wrapped 1.0\n[ \"$1\" = -print-prog-name=cc1plus ] && echo " +
-                              proper + "\nexit 0\n");
+    write_script(wrapper,
+                 "# " + comment + "\n[ \"$1\" = --version ] && echo wrapped 1.0\n[ \"$1\" = -print-prog-name=cc1plus ] && echo " + proper + "\nexit 0\n");
   };
   write_wrapper("first");
   std::ofstream(proper) << "one";

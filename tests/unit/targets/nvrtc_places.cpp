@@ -3,8 +3,8 @@
 
 #include <fstream>
 
-#include "targets/cuda/nvrtc.h"
 #include "support/error.h"
+#include "targets/cuda/nvrtc.h"
 #include "unit/catch.h"
 #include "unit/runtime/temporary_folder.h"
 
@@ -55,8 +55,8 @@ TEST_CASE("NVRTC is looked for beside LibTorch, in pip's packages, in toolkits, 
 
 TEST_CASE("a folder's NVRTCs are taken by version, under the names of LibTorch's archives too") {
   const EmptyFiles files;
-  for (const char* name : {"libnvrtc.so.12", "libnvrtc-672ee683.so.13", "libnvrtc.so.9.2.148", "libnvrtc-builtins.so.13.0",
-                           "libnvrtc.alt.so.13", "libnvrtc-builtins-2f6e.so.13", "libnvrtc.so.x", "libnvrtc.so", "libnvrtc_static.a"})
+  for (const char* name : {"libnvrtc.so.12", "libnvrtc-672ee683.so.13", "libnvrtc.so.9.2.148", "libnvrtc-builtins.so.13.0", "libnvrtc.alt.so.13",
+                           "libnvrtc-builtins-2f6e.so.13", "libnvrtc.so.x", "libnvrtc.so", "libnvrtc_static.a"})
     files.add(std::string("lib/") + name);
   CHECK(nvrtc_candidates({files.path("lib"), "", {}}) ==
         Paths{files.path("lib/libnvrtc-672ee683.so.13"), files.path("lib/libnvrtc.so.12"), files.path("lib/libnvrtc.so.9.2.148")});

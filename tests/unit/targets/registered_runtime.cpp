@@ -48,8 +48,9 @@ TEST_CASE("what a registered target lacks is named", "[targets]") {
   CHECK(refused([](RegisteredTarget& t) { t.figures.launch_seconds = NAN; }) == "register_target(mine): expected launch_seconds from 0 to 1, found nan");
   CHECK(refused([](RegisteredTarget& t) { t.figures.shared_bytes_per_block = 1024; }) ==
         "register_target(mine): expected shared_bytes_per_block from 49152 to 1073741824, found 1024");
-  CHECK(refused([](RegisteredTarget& t) { t.options.push_back({"threads", "1", "again"}); }) ==
-        "register_target(mine): expected options with names of their own, values without commas and a doc, found 'threads'");
+  CHECK(refused([](RegisteredTarget& t) {
+          t.options.push_back({"threads", "1", "again"});
+        }) == "register_target(mine): expected options with names of their own, values without commas and a doc, found 'threads'");
   CHECK(refused([](RegisteredTarget& t) { t.launch = nullptr; }) == "register_target(mine): expected functions compile, load, unload and launch");
 }
 

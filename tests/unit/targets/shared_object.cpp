@@ -9,9 +9,9 @@
 #include <map>
 #include <memory>
 
-#include "targets/cpu/host_compiler.h"
 #include "support/error.h"
 #include "support/files.h"
+#include "targets/cpu/host_compiler.h"
 #include "unit/catch.h"
 #include "unit/runtime/child_process.h"
 #include "unit/runtime/temporary_folder.h"
@@ -31,8 +31,7 @@ const std::vector<std::string>& object_flags() {
 std::string object_returning(int number) {
   static std::map<int, std::string> made;
   std::string& bytes = made[number];
-  if (bytes.empty())
-    bytes = HostCompiler({}).compile("extern \"C\" int number() { return " + std::to_string(number) + "; }", object_flags(), "unit");
+  if (bytes.empty()) bytes = HostCompiler({}).compile("extern \"C\" int number() { return " + std::to_string(number) + "; }", object_flags(), "unit");
   return bytes;
 }
 
@@ -89,7 +88,7 @@ TEST_CASE("a folder that cannot be written to, or executed from, leaves the next
   CHECK_THROWS_WITH(SharedObject("no object", std::vector{nowhere, good.path()}),
                     mentions("from any of 2 folders") && mentions("no file can be made in") && mentions("unit"));
   if (::mount("none", mounted.path().c_str(), "tmpfs", MS_NOEXEC, "size=1m") != 0) return;  // root only
-  CHECK(number_of(SharedObject(bytes, std::vector{mounted.path()})) == 1);  // in memory
+  CHECK(number_of(SharedObject(bytes, std::vector{mounted.path()})) == 1);                  // in memory
   CHECK_THROWS_WITH(SharedObject("no object", std::vector{mounted.path()}), mentions("unit"));
   CHECK(number_of(SharedObject(bytes, std::vector{mounted.path(), good.path()})) == 1);
   ::umount(mounted.path().c_str());

@@ -6,9 +6,7 @@
 
 namespace cxxinductor::plan {
 
-sym::Expr Columns::units(const Mapping& mapping, const loops::Region& region) const {
-  return groups_of(region, mapping.space, columns_per_block);
-}
+sym::Expr Columns::units(const Mapping& mapping, const loops::Region& region) const { return groups_of(region, mapping.space, columns_per_block); }
 
 bool Columns::has_dead_rows(const Kernel& kernel) const {
   return !sym::prove_divides(columns_per_block, kernel.region.vars[vector_variable(kernel.mapping)].extent, kernel.assumptions);

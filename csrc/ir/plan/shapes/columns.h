@@ -16,8 +16,7 @@ struct Columns {
   static constexpr bool simt = true;
   static constexpr ShapeTraits traits{.arrangement = Arrangement::Columns};
   static constexpr auto fields = std::tuple{Field{"threads_per_row", &Columns::threads_per_row, 1, most_block_threads, true},
-                                            Field{"columns_per_block", &Columns::columns_per_block, 1, 1 << 20},
-                                            Field{"in_flight", &Columns::in_flight}};
+                                            Field{"columns_per_block", &Columns::columns_per_block, 1, 1 << 20}, Field{"in_flight", &Columns::in_flight}};
 
   int threads(int vector_width) const { return threads_per_row * (columns_per_block / vector_width); }
   int unrolled_groups() const { return in_flight; }

@@ -7,9 +7,7 @@
 
 namespace cxxinductor::plan {
 
-sym::Expr CpuPointwise::units(const Mapping& mapping, const loops::Region& region) const {
-  return sym::ceil_div(points_of(region, mapping.space), chunk);
-}
+sym::Expr CpuPointwise::units(const Mapping& mapping, const loops::Region& region) const { return sym::ceil_div(points_of(region, mapping.space), chunk); }
 
 sym::Expr CpuRows::units(const Mapping& mapping, const loops::Region& region) const { return points_of(region, mapping.space); }
 
@@ -23,13 +21,10 @@ void CpuRows::verify(const Kernel& kernel, const Report& report) const {
   const sym::Expr length = points_of(kernel.region, kernel.mapping.row);
   if (!length.is_constant()) return report("P4", fmt::format("persistent rows of {} elements on the CPU", sym::to_string(length)));
   const int64_t bytes = persistent_bytes(kernel.region, kernel.memory_spaces, length.constant());
-  if (bytes > most_persistent_bytes)
-    report("P4", fmt::format("persistent values of {} bytes exceed a stack of {}", bytes, most_persistent_bytes));
+  if (bytes > most_persistent_bytes) report("P4", fmt::format("persistent values of {} bytes exceed a stack of {}", bytes, most_persistent_bytes));
 }
 
-sym::Expr CpuColumns::units(const Mapping& mapping, const loops::Region& region) const {
-  return groups_of(region, mapping.space, columns_per_unit);
-}
+sym::Expr CpuColumns::units(const Mapping& mapping, const loops::Region& region) const { return groups_of(region, mapping.space, columns_per_unit); }
 
 sym::Expr CpuColumns::updates_of_state(const Mapping& mapping, const loops::Region& region) const { return points_of(region, mapping.row); }
 

@@ -17,8 +17,8 @@ struct CpuPointwise {
   static constexpr std::string_view keyword = "cpu_pointwise";
   static constexpr bool simt = false;
   static constexpr ShapeTraits traits{.arrangement = Arrangement::Points};
-  static constexpr auto fields = std::tuple{Field{"chunk", &CpuPointwise::chunk}, Field{"grain", &CpuPointwise::grain},
-                                            Field{"sequential", &CpuPointwise::sequential}};
+  static constexpr auto fields =
+      std::tuple{Field{"chunk", &CpuPointwise::chunk}, Field{"grain", &CpuPointwise::grain}, Field{"sequential", &CpuPointwise::sequential}};
 
   sym::Expr units(const Mapping& mapping, const loops::Region& region) const;
 };
@@ -33,9 +33,8 @@ struct CpuRows {
   static constexpr std::string_view keyword = "cpu_rows";
   static constexpr bool simt = false;
   static constexpr ShapeTraits traits{.arrangement = Arrangement::Rows};
-  static constexpr auto fields =
-      std::tuple{Field{"sets", &CpuRows::sets, 1, 8}, Field{"grain", &CpuRows::grain},
-                 Field{"persistent", &CpuRows::persistent}, Field{"sequential", &CpuRows::sequential}};
+  static constexpr auto fields = std::tuple{Field{"sets", &CpuRows::sets, 1, 8}, Field{"grain", &CpuRows::grain}, Field{"persistent", &CpuRows::persistent},
+                                            Field{"sequential", &CpuRows::sequential}};
 
   sym::Expr units(const Mapping& mapping, const loops::Region& region) const;
   sym::Expr updates_of_state(const Mapping& mapping, const loops::Region& region) const;
@@ -51,8 +50,8 @@ struct CpuColumns {
   static constexpr std::string_view keyword = "cpu_columns";
   static constexpr bool simt = false;
   static constexpr ShapeTraits traits{.arrangement = Arrangement::Columns};
-  static constexpr auto fields = std::tuple{Field{"columns_per_unit", &CpuColumns::columns_per_unit},
-                                            Field{"grain", &CpuColumns::grain}, Field{"sequential", &CpuColumns::sequential}};
+  static constexpr auto fields =
+      std::tuple{Field{"columns_per_unit", &CpuColumns::columns_per_unit}, Field{"grain", &CpuColumns::grain}, Field{"sequential", &CpuColumns::sequential}};
 
   sym::Expr units(const Mapping& mapping, const loops::Region& region) const;
   sym::Expr updates_of_state(const Mapping& mapping, const loops::Region& region) const;
@@ -69,8 +68,7 @@ struct CpuTiles {
   static constexpr std::string_view keyword = "cpu_tiles";
   static constexpr bool simt = false;
   static constexpr ShapeTraits traits{.arrangement = Arrangement::Tiles, .exchanges = true};
-  static constexpr auto fields = std::tuple{Field{"tile_var", &CpuTiles::tile_var}, Field{"tile", &CpuTiles::tile},
-                                            Field{"grain", &CpuTiles::grain}};
+  static constexpr auto fields = std::tuple{Field{"tile_var", &CpuTiles::tile_var}, Field{"tile", &CpuTiles::tile}, Field{"grain", &CpuTiles::grain}};
 
   sym::Expr units(const Mapping& mapping, const loops::Region& region) const;
   void verify(const Kernel& kernel, const Report& report) const;

@@ -23,13 +23,17 @@ struct Matmul {
   static constexpr std::string_view keyword = "matmul";
   static constexpr bool simt = true;
   static constexpr ShapeTraits traits{.arrangement = Arrangement::Product, .exchanges = true, .any_size = false, .grouped = false};
-  static constexpr auto fields =
-      std::tuple{Field{"tile_m", &Matmul::tile_m, 1, 1 << 30, true}, Field{"tile_n", &Matmul::tile_n, 1, 1 << 30, true},
-                 Field{"tile_k", &Matmul::tile_k, 1, 1 << 30, true}, Field{"warps_m", &Matmul::warps_m, 1, 32},
-                 Field{"warps_n", &Matmul::warps_n, 1, 32},          Field{"stages", &Matmul::stages, 2},
-                 Field{"group_m", &Matmul::group_m},                 Field{"unroll", &Matmul::unroll},
-                 Field{"left_along_k", &Matmul::left_along_k},       Field{"right_along_k", &Matmul::right_along_k},
-                 Field{"warpgroups", &Matmul::warpgroups}};
+  static constexpr auto fields = std::tuple{Field{"tile_m", &Matmul::tile_m, 1, 1 << 30, true},
+                                            Field{"tile_n", &Matmul::tile_n, 1, 1 << 30, true},
+                                            Field{"tile_k", &Matmul::tile_k, 1, 1 << 30, true},
+                                            Field{"warps_m", &Matmul::warps_m, 1, 32},
+                                            Field{"warps_n", &Matmul::warps_n, 1, 32},
+                                            Field{"stages", &Matmul::stages, 2},
+                                            Field{"group_m", &Matmul::group_m},
+                                            Field{"unroll", &Matmul::unroll},
+                                            Field{"left_along_k", &Matmul::left_along_k},
+                                            Field{"right_along_k", &Matmul::right_along_k},
+                                            Field{"warpgroups", &Matmul::warpgroups}};
 
   int threads(int) const { return 32 * warps_m * warps_n; }
   int unrolled_groups() const { return unroll; }

@@ -14,8 +14,7 @@ struct Pointwise {
   static constexpr std::string_view keyword = "pointwise";
   static constexpr bool simt = true;
   static constexpr ShapeTraits traits{.arrangement = Arrangement::Points};
-  static constexpr auto fields = std::tuple{Field{"block_threads", &Pointwise::block_threads, 1, most_block_threads},
-                                            Field{"unroll", &Pointwise::unroll}};
+  static constexpr auto fields = std::tuple{Field{"block_threads", &Pointwise::block_threads, 1, most_block_threads}, Field{"unroll", &Pointwise::unroll}};
 
   int threads(int) const { return block_threads; }
   int unrolled_groups() const { return unroll; }

@@ -3,9 +3,7 @@
 
 namespace cxxinductor::plan {
 
-sym::Expr Rows::units(const Mapping& mapping, const loops::Region& region) const {
-  return sym::ceil_div(points_of(region, mapping.space), rows_per_block);
-}
+sym::Expr Rows::units(const Mapping& mapping, const loops::Region& region) const { return sym::ceil_div(points_of(region, mapping.space), rows_per_block); }
 
 bool Rows::has_dead_rows(const Kernel& kernel) const {
   return rows_per_block > 1 && !sym::prove_divides(rows_per_block, points_of(kernel.region, kernel.mapping.space), kernel.assumptions);

@@ -18,10 +18,9 @@ struct Rows {
   static constexpr std::string_view keyword = "rows";
   static constexpr bool simt = true;
   static constexpr ShapeTraits traits{.arrangement = Arrangement::Rows};
-  static constexpr auto fields = std::tuple{Field{"threads_per_row", &Rows::threads_per_row, 1, most_block_threads, true},
-                                            Field{"rows_per_block", &Rows::rows_per_block, 1, most_block_threads},
-                                            Field{"items_per_thread", &Rows::items_per_thread},
-                                            Field{"in_flight", &Rows::in_flight}, Field{"persistent", &Rows::persistent}};
+  static constexpr auto fields = std::tuple{
+      Field{"threads_per_row", &Rows::threads_per_row, 1, most_block_threads, true}, Field{"rows_per_block", &Rows::rows_per_block, 1, most_block_threads},
+      Field{"items_per_thread", &Rows::items_per_thread}, Field{"in_flight", &Rows::in_flight}, Field{"persistent", &Rows::persistent}};
 
   int threads(int) const { return threads_per_row * rows_per_block; }
   int unrolled_groups() const { return std::max(in_flight, items_per_thread); }

@@ -15,8 +15,7 @@ int64_t SerialRows::dynamic_shared_bytes(const Kernel& kernel) const { return se
 void SerialRows::verify(const Kernel& kernel, const Report& report) const {
   if (rows_per_block == 1) return;
   for (size_t s = 0; s < kernel.memory_spaces.size(); ++s)
-    if (kernel.memory_spaces[StmtId(s)] == MemorySpace::Shared)
-      report("P6", fmt::format("%{} is shared by {} rows at a time", s, rows_per_block));
+    if (kernel.memory_spaces[StmtId(s)] == MemorySpace::Shared) report("P6", fmt::format("%{} is shared by {} rows at a time", s, rows_per_block));
 }
 
 }  // namespace cxxinductor::plan

@@ -15,10 +15,9 @@ struct SerialRows {
   static constexpr std::string_view keyword = "serial_rows";
   static constexpr bool simt = true;
   static constexpr ShapeTraits traits{.arrangement = Arrangement::Rows, .any_size = false};
-  static constexpr auto fields = std::tuple{Field{"serial", &SerialRows::serial},
-                                            Field{"threads_per_row", &SerialRows::threads_per_row, 1, most_block_threads, true},
-                                            Field{"rows_per_block", &SerialRows::rows_per_block, 1, most_block_threads},
-                                            Field{"items_per_thread", &SerialRows::items_per_thread}};
+  static constexpr auto fields =
+      std::tuple{Field{"serial", &SerialRows::serial}, Field{"threads_per_row", &SerialRows::threads_per_row, 1, most_block_threads, true},
+                 Field{"rows_per_block", &SerialRows::rows_per_block, 1, most_block_threads}, Field{"items_per_thread", &SerialRows::items_per_thread}};
 
   static constexpr bool persistent = true;
   int threads(int) const { return threads_per_row * rows_per_block; }

@@ -37,8 +37,7 @@ void Tiles::verify(const Kernel& kernel, const Report& report) const {
     report("P4", fmt::format("{} threads do not share {} x {} squares of a tile evenly", block_threads, groups, groups));
   int64_t bytes = 0;
   for (size_t s = 0; s < kernel.region.body.size() && s < kernel.access.size(); ++s)
-    if (kernel.access[StmtId(s)] == AccessKind::Staged)
-      bytes += TileLayout{tile, mapping.vector_width, byte_size(kernel.region.body[StmtId(s)].dtype)}.bytes();
+    if (kernel.access[StmtId(s)] == AccessKind::Staged) bytes += TileLayout{tile, mapping.vector_width, byte_size(kernel.region.body[StmtId(s)].dtype)}.bytes();
   if (bytes > static_shared_bytes) report("P4", fmt::format("tiles of {} bytes exceed shared memory of {}", bytes, static_shared_bytes));
 }
 

@@ -19,8 +19,8 @@ struct Tiles {
   static constexpr std::string_view keyword = "tiles";
   static constexpr bool simt = true;
   static constexpr ShapeTraits traits{.arrangement = Arrangement::Tiles, .exchanges = true};
-  static constexpr auto fields = std::tuple{Field{"tile_var", &Tiles::tile_var}, Field{"tile", &Tiles::tile},
-                                            Field{"block_threads", &Tiles::block_threads, 1, most_block_threads}};
+  static constexpr auto fields =
+      std::tuple{Field{"tile_var", &Tiles::tile_var}, Field{"tile", &Tiles::tile}, Field{"block_threads", &Tiles::block_threads, 1, most_block_threads}};
 
   int threads(int) const { return block_threads; }
   int groups_of_thread(int vector_width) const { return tile * tile / (vector_width * block_threads); }

@@ -14,14 +14,12 @@ namespace cxxinductor::model {
 TEST_CASE("time of an inference", "[.time]") {
   std::ifstream file(std::string(CXXINDUCTOR_SOURCE_DIR) + "/tools/aten_schemas.txt");
   const SchemaTable schemas(std::string{std::istreambuf_iterator<char>(file), {}});
-  const char* const calls[] = {"\"aten::add.Tensor\"(%x, %x)",  "\"aten::add.Tensor\"(%x, %b)",
-                               "\"aten::mul.Tensor\"(%x, 2.0)", "\"aten::relu\"(%x)",
-                               "\"aten::add_.Tensor\"(%x, %x)", "\"aten::mm\"(%w, %w)",
-                               "\"aten::view\"(%x, [32, -1])",  "\"aten::sum.dim_IntList\"(%x, [-1], true)"};
+  const char* const calls[] = {
+      "\"aten::add.Tensor\"(%x, %x)",  "\"aten::add.Tensor\"(%x, %b)", "\"aten::mul.Tensor\"(%x, 2.0)", "\"aten::relu\"(%x)",
+      "\"aten::add_.Tensor\"(%x, %x)", "\"aten::mm\"(%w, %w)",         "\"aten::view\"(%x, [32, -1])",  "\"aten::sum.dim_IntList\"(%x, [-1], true)"};
   for (const char* call : calls) {
-    const CallGraph graph = parse(
-        std::string("calls @f {\n  input %x: f32[32, 128, 768]\n  input %b: f32[768]\n  input %w: f32[768, 768]\n  ") +
-        call + "\n  return\n}\n");
+    const CallGraph graph =
+        parse(std::string("calls @f {\n  input %x: f32[32, 128, 768]\n  input %b: f32[768]\n  input %w: f32[768, 768]\n  ") + call + "\n  return\n}\n");
     const auto rule = OpRule::find(graph.calls[0].callee, graph.calls[0].overload, schemas);
     REQUIRE(rule);
     ProvenSizes sizes(graph.assumptions);

@@ -1,5 +1,7 @@
 // A CUDA driver without a GPU, for tests of what happens when the real one refuses: one device, host memory, launches
 // that only count. It is opened by name in place of libcuda.so.1; tests say which call fails next.
+#include "unit/targets/fake_cuda/fake_driver.h"
+
 #include <cuda.h>
 
 #include <cstdlib>
@@ -13,7 +15,6 @@
 #include <vector>
 
 #include "targets/cuda/node_update_table.h"
-#include "unit/targets/fake_cuda/fake_driver.h"
 
 namespace {
 
@@ -49,7 +50,7 @@ CUgraphNode handle_of(T& node) {
 std::map<unsigned, unsigned> replays_by_ring;
 std::mutex gpu;
 bool held_back = false;
-int held_replays = 0;  // of a GPU that is held back
+int held_replays = 0;                            // of a GPU that is held back
 std::vector<unsigned long long> replayed_words;  // by replay: the second word of the first kernel
 FakeLaunch last_launch{};
 bool recording = false;
@@ -164,7 +165,12 @@ CUresult cuModuleLoadData(CUmodule* module, const void* image) {
   replays_by_ring.clear();  // variables of a module begin anew
   const CUresult wanted = count_unsafe("cuModuleLoadData", CUDA_ERROR_NO_BINARY_FOR_GPU);
   if (wanted != CUDA_SUCCESS) return wanted;
-  return std::memcmp(image, "\x7f" "ELF", 4) == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_IMAGE;
+  return std::memcmp(image,
+                     "\x7f"
+                     "ELF",
+                     4) == 0
+             ? CUDA_SUCCESS
+             : CUDA_ERROR_INVALID_IMAGE;
 }
 CUresult cuModuleUnload(CUmodule) { return count_unsafe("cuModuleUnload"); }
 CUresult cuModuleGetFunction(CUfunction* function, CUmodule, const char*) {
@@ -244,8 +250,7 @@ CUresult cuStreamEndCapture(CUstream, CUgraph* graph) {
   *graph = recorded.handle();
   return count("cuStreamEndCapture", CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
 }
-CUresult cuStreamGetCaptureInfo(CUstream, CUstreamCaptureStatus* status, cuuint64_t*, CUgraph* graph, const CUgraphNode**, const CUgraphEdgeData**,
-                                size_t*) {
+CUresult cuStreamGetCaptureInfo(CUstream, CUstreamCaptureStatus* status, cuuint64_t*, CUgraph* graph, const CUgraphNode**, const CUgraphEdgeData**, size_t*) {
   *status = recording ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
   *graph = recorded.handle();
   return count("cuStreamGetCaptureInfo", CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
@@ -387,8 +392,10 @@ CUresult cuGraphLaunch(CUgraphExec executable, CUstream) {
   if (result != CUDA_SUCCESS) return result;
   const std::lock_guard lock(gpu);
   replayed = &graph_of(executable);
-  if (held_back) ++held_replays;
-  else run_replay();
+  if (held_back)
+    ++held_replays;
+  else
+    run_replay();
   return CUDA_SUCCESS;
 }
 CUresult cuGraphDestroy(CUgraph) { return count("cuGraphDestroy"); }
