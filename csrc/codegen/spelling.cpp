@@ -23,42 +23,6 @@ std::string one_line(std::string_view text) {
 
 std::string value_name(plan::StmtId id) { return fmt::format("v{}", id.index()); }
 
-std::string_view c_type(DType dtype) {
-  switch (dtype) {
-    case DType::F64:
-      return "double";
-    case DType::F32:
-      return "float";
-    case DType::I8:
-      return "signed char";
-    case DType::I16:
-      return "short";
-    case DType::I32:
-      return "int";
-    case DType::I64:
-      return "long long";
-    case DType::U8:
-      return "unsigned char";
-    case DType::U16:
-      return "unsigned short";
-    case DType::U32:
-      return "unsigned int";
-    case DType::U64:
-      return "unsigned long long";
-    case DType::Bool:
-      return "bool";
-    case DType::F16:
-    case DType::BF16:
-    case DType::F8E4M3FN:
-    case DType::F8E5M2:
-    case DType::C32:
-    case DType::C64:
-    case DType::C128:
-      break;
-  }
-  return {};
-}
-
 std::string applied_op(const ScalarOpInfo& op, std::string_view spelling, DType dtype, std::string_view type, std::span<const std::string> operands) {
   std::string text(spelling);
   if (text.empty() && op.registered) throw_unsupported("{} is registered without an expression for this target", op.name);

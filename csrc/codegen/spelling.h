@@ -16,8 +16,6 @@ std::string identifier(std::string_view name);
 std::string one_line(std::string_view text);
 // The variable that holds the value of a statement.
 std::string value_name(plan::StmtId id);
-// The type of C that holds the dtype, on all targets; empty for those that C has none for.
-std::string_view c_type(DType dtype);
 // An op applied to operands. spelling: of the op's row, for the target and T; empty: cxxi_<name>(operands...).
 std::string applied_op(const ScalarOpInfo& op, std::string_view spelling, DType dtype, std::string_view type, std::span<const std::string> operands);
 

@@ -6,8 +6,8 @@ namespace cxxinductor {
 namespace {
 
 constexpr std::array dtype_rows{
-#define DTYPE(name, text, torch_number, bytes, dtype_class, compute, doc) \
-  DTypeInfo{DType::name, text, torch_number, bytes, DTypeClass::dtype_class, DType::compute, doc},
+#define DTYPE(name, text, c, torch_number, bytes, dtype_class, compute, doc) \
+  DTypeInfo{DType::name, text, c, torch_number, bytes, DTypeClass::dtype_class, DType::compute, doc},
 #include "ir/dtypes.def"
 #undef DTYPE
 };

@@ -20,6 +20,7 @@ enum class DTypeClass : uint8_t { Float, Signed, Unsigned, Boolean, Opaque };
 struct DTypeInfo {
   DType dtype;
   std::string_view text;
+  std::string_view c;     // type of an element in generated kernels; empty: none
   int torch_scalar_type;  // c10::ScalarType's number
   int bytes;
   DTypeClass dtype_class;

@@ -28,9 +28,8 @@ std::string cpu_dtype_tag(DType dtype) {
 }
 
 std::string_view cpu_compute_type(DType dtype) {
-  const std::string_view type = c_type(dtype);
-  if (type.empty()) throw_internal("{} is no compute type", to_string(dtype));
-  return type;
+  if (compute_type(dtype) != dtype || is_opaque(dtype)) throw_internal("{} is no compute type", to_string(dtype));
+  return info(dtype).c;
 }
 
 std::string cpu_literal(const Scalar& value) {

@@ -8,19 +8,7 @@
 namespace cxxinductor::codegen {
 
 std::string_view cuda_type(DType dtype) {
-  switch (dtype) {
-    case DType::F16:
-      return "cxxi_f16";
-    case DType::BF16:
-      return "cxxi_bf16";
-    case DType::F8E4M3FN:
-      return "cxxi_f8e4m3fn";
-    case DType::F8E5M2:
-      return "cxxi_f8e5m2";
-    default:
-      break;
-  }
-  const std::string_view type = c_type(dtype);
+  const std::string_view type = info(dtype).c;
   if (type.empty()) throw_unsupported("kernels do not compute with dtype {}", to_string(dtype));
   return type;
 }
