@@ -166,8 +166,9 @@ Results import_quotient(CallContext& context, Rounding rounding) {
 }
 
 Results import_div(CallContext& context) {
-  const std::string mode = context.text(2, "rounding_mode", "");
-  return import_quotient(context, mode == "floor" ? Rounding::Floor : mode == "trunc" ? Rounding::Trunc : Rounding::None);
+  const auto mode = context.one_of(2, "rounding_mode", {"", "floor", "trunc"});
+  if (!mode) return std::nullopt;
+  return import_quotient(context, *mode == "floor" ? Rounding::Floor : *mode == "trunc" ? Rounding::Trunc : Rounding::None);
 }
 
 Results import_floor_divide(CallContext& context) { return import_quotient(context, Rounding::Floor); }

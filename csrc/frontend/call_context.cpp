@@ -230,11 +230,14 @@ double CallContext::real(size_t position, std::string_view name, double otherwis
   return *constant;
 }
 
-std::string CallContext::text(size_t position, std::string_view name, std::string_view otherwise) const {
+std::optional<std::string_view> CallContext::one_of(size_t position, std::string_view name, std::initializer_list<std::string_view> words) const {
   const Arg* arg = find(position, name);
-  if (arg == nullptr) return std::string(otherwise);
-  if (const auto* value = arg->as<std::string>()) return *value;
-  reject(fmt::format("argument '{}' must be a string, found {}", name, to_string(*arg)));
+  if (arg == nullptr) return *words.begin();
+  const auto* given = arg->as<std::string>();
+  if (given == nullptr) reject(fmt::format("argument '{}' must be a string, found {}", name, to_string(*arg)));
+  if (const auto found = std::ranges::find(words, *given); found != words.end()) return *found;
+  decline(fmt::format("its {} is '{}'", name, *given));
+  return std::nullopt;
 }
 
 std::optional<ScalarArg> CallContext::scalar_arg(size_t position, std::string_view name) const {

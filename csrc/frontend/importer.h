@@ -7,6 +7,7 @@
 #pragma once
 
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <optional>
 #include <span>
@@ -97,7 +98,8 @@ class CallContext {
   int64_t integer(size_t position, std::string_view name, int64_t otherwise) const;
   bool boolean(size_t position, std::string_view name, bool otherwise) const;
   double real(size_t position, std::string_view name, double otherwise) const;
-  std::string text(size_t position, std::string_view name, std::string_view otherwise) const;
+  // Declines where the word is none of `words`, to which an absent argument is the first: ATen says what it takes.
+  std::optional<std::string_view> one_of(size_t position, std::string_view name, std::initializer_list<std::string_view> words) const;
   std::optional<ScalarArg> scalar_arg(size_t position, std::string_view name) const;
   sym::Expr expr(size_t position, std::string_view name, sym::Expr otherwise) const;
   std::optional<sym::Expr> as_expr(const Arg& arg) const;

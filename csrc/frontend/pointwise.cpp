@@ -95,14 +95,16 @@ Results import_with_parameters(CallContext& context, const ParameterRow& row) {
 
 Results import_gelu(CallContext& context) {
   const Term x = context.tensor(0, "self");
-  const bool by_tanh = context.text(1, "approximate", "none") == "tanh";
-  return apply_promoted(context, by_tanh ? ScalarOp::GeluTanh : ScalarOp::Gelu, {{x}});
+  const auto approximate = context.one_of(1, "approximate", {"none", "tanh"});
+  if (!approximate) return std::nullopt;
+  return apply_promoted(context, *approximate == "tanh" ? ScalarOp::GeluTanh : ScalarOp::Gelu, {{x}});
 }
 
 Results import_gelu_backward(CallContext& context) {
   const std::vector<Term> terms{context.tensor(0, "grad_output"), context.tensor(1, "self")};
-  const bool by_tanh = context.text(2, "approximate", "none") == "tanh";
-  return apply_promoted(context, by_tanh ? ScalarOp::GeluTanhBackward : ScalarOp::GeluBackward, terms);
+  const auto approximate = context.one_of(2, "approximate", {"none", "tanh"});
+  if (!approximate) return std::nullopt;
+  return apply_promoted(context, *approximate == "tanh" ? ScalarOp::GeluTanhBackward : ScalarOp::GeluBackward, terms);
 }
 
 Results import_leaky_relu_backward(CallContext& context) {

@@ -6,7 +6,6 @@
 // and give the same bits each time, on which training relies. They become sums over all rows (row_sums.h) where those are small, and stay
 // calls otherwise unless numerics=fast, where sums may be taken in any order. Under torch.use_deterministic_algorithms all scatters that race stay calls.
 #include <algorithm>
-#include <cmath>
 
 #include "frontend/aten_table.h"
 #include "frontend/indices.h"
@@ -14,6 +13,7 @@
 #include "frontend/slices.h"
 #include "ir/device_types.h"
 #include "ir/graph/infer.h"
+#include "ir/scalar_statements.h"
 #include "ir/strides.h"
 #include "sym/simplify.h"
 
@@ -141,13 +141,11 @@ Results scatter_scalar(CallContext& context, Combine combine) {
   return std::vector{scattered_wide(context, call->base, *source, {call->index}, std::move(scatter))};
 }
 
+// Of scatter with a word for what meets.
 std::optional<Combine> named_combine(const CallContext& context) {
-  const std::string reduce = context.text(4, "reduce", "");
-  if (reduce == "add" || reduce == "sum" || reduce == "mean") return Combine::Add;
-  if (reduce == "multiply" || reduce == "prod") return Combine::Mul;
-  if (reduce == "amax") return Combine::Max;
-  if (reduce == "amin") return Combine::Min;
-  return std::nullopt;
+  const auto word = context.one_of(4, "reduce", {"", "add", "multiply"});
+  if (!word || word->empty()) return std::nullopt;
+  return *word == "add" ? Combine::Add : Combine::Mul;
 }
 
 Results import_scatter_named(CallContext& context, bool number) {
@@ -156,32 +154,32 @@ Results import_scatter_named(CallContext& context, bool number) {
   return number ? scatter_scalar(context, *combine) : scatter_source(context, *combine);
 }
 
-// The initial value of positions that receive elements when the base's value does not count.
-double neutral(const std::string& reduce, DType dtype) {
-  if (reduce == "prod") return 1;
-  if (reduce != "amax" && reduce != "amin") return 0;
-  const bool least = reduce == "amax";
-  if (is_float(dtype)) return least ? -HUGE_VAL : HUGE_VAL;
-  if (dtype == DType::Bool) return least ? 0 : 1;
-  const int bits = 8 * byte_size(dtype);
-  const bool is_signed = info(dtype).dtype_class == DTypeClass::Signed;
-  if (!is_signed) return least ? 0 : std::ldexp(1.0, bits) - 1;
-  return least ? -std::ldexp(1.0, bits - 1) : std::ldexp(1.0, bits - 1) - 1;
+// What elements of scatter_reduce that meet become, but for the division of a mean; the initial value of positions that receive elements when the
+// base's value does not count.
+struct ReduceOf {
+  Combine combine;
+  Scalar neutral;
+};
+std::optional<ReduceOf> reduce_of(std::string_view word, DType dtype) {
+  const auto number = [&](int64_t value) { return Scalar::from_integer(dtype, value); };
+  if (word == "sum" || word == "mean") return ReduceOf{Combine::Add, number(0)};
+  if (word == "prod") return ReduceOf{Combine::Mul, number(1)};
+  if (word == "amax") return ReduceOf{Combine::Max, lowest_value(dtype)};
+  if (word == "amin") return ReduceOf{Combine::Min, highest_value(dtype)};
+  return std::nullopt;
 }
 
 // scatter_reduce(self, dim, index, src, reduce, *, include_self=True), in ATen's steps.
 Results import_scatter_reduce(CallContext& context) {
   const auto call = scatter_call(context);
-  const auto combine = named_combine(context);
-  const ValueId source = context.tensor(3, "src");
-  const std::string reduce = context.text(4, "reduce", "");
+  const auto word = context.one_of(4, "reduce", {"", "sum", "prod", "mean", "amax", "amin"});
   const DType dtype = context.result().dtype;
-  if (!call || !combine || context.rank(source) != context.rank(call->base) || context.dtype(source) != dtype) return std::nullopt;
-  if (must_be_a_call(context, *combine, dtype, false) || !accepts(*combine, dtype)) return std::nullopt;
-  if (reduce == "mean" && divides_in_compute_type(context, call->index, dtype)) return context.decline("ATen divides before it rounds");
-  const bool include_self = context.boolean(5, "include_self", true), mean = reduce == "mean";
-  const bool wide = !is_float(dtype) && byte_size(dtype) == 8 && (reduce == "amax" || reduce == "amin");
-  if (!include_self && wide) return std::nullopt;  // the limits of i64 are not representable as doubles
+  const auto reduce = word ? reduce_of(*word, dtype) : std::nullopt;
+  const ValueId source = context.tensor(3, "src");
+  if (!call || !reduce || context.rank(source) != context.rank(call->base) || context.dtype(source) != dtype) return std::nullopt;
+  if (must_be_a_call(context, reduce->combine, dtype, false) || !accepts(reduce->combine, dtype)) return std::nullopt;
+  if (*word == "mean" && divides_in_compute_type(context, call->index, dtype)) return context.decline("ATen divides before it rounds");
+  const bool include_self = context.boolean(5, "include_self", true), mean = *word == "mean";
   graph::Builder& build = context.build;
   const Sizes sizes = context.value(call->index).sizes;
   const Scatter places = along_dim(context.rank(call->base), call->dim);
@@ -189,10 +187,10 @@ Results import_scatter_reduce(CallContext& context) {
   if (!include_self) {
     Scatter clear = places;
     clear.unique_indices = true;
-    base = build.scatter(base, full_like(context, neutral(reduce, dtype), sizes), {call->index}, std::move(clear));
+    base = build.scatter(base, build.full(cast(reduce->neutral, compute_type(dtype)), dtype, context.result().device, sizes), {call->index}, std::move(clear));
   }
   Scatter meet = places;
-  meet.combine = *combine;
+  meet.combine = reduce->combine;
   const ValueId total = scattered_wide(context, base, part_for(context, source, sizes), {call->index}, meet);
   if (!mean) return std::vector{total};
   const ValueId start = full_like(context, include_self ? 1 : 0, context.result().sizes);

@@ -41,6 +41,10 @@ TableSchemas::TableSchemas() {
   for (const char* name : {"aten::add.Tensor", "aten::mul.Tensor", "aten::index.Tensor", "aten::sub.Tensor"}) {
     schemas_[name] = schema({argument("self"), argument("other")});
   }
+  for (const char* name : {"aten::div.Tensor_mode", "aten::gelu_backward"}) schemas_[name] = schema({argument("self"), argument("other")});
+  schemas_["aten::gelu"] = schema({argument("self")});
+  for (const char* name : {"aten::scatter.reduce", "aten::scatter_reduce.two"})
+    schemas_[name] = schema({argument("self"), argument("dim"), argument("index"), argument("src"), argument("reduce")});
   Schema rand = schema({argument("self")});
   rand.nondeterministic_seeded = true;
   for (const char* name : {"rand", "rand_like", "uniform", "normal_functional", "bernoulli.p", "exponential", "randint", "randint.low"})

@@ -28,6 +28,15 @@ Lines rows_by(const std::string& name, const How& how, DType dtype = D::F32, DTy
 
 bool is_call(const Lines& lines) { return lines.size() == 1 && lines[0].find("extern") != std::string::npos; }
 
+// x: [8] with s: [3] put where i says, by scatter(reduce=word) or scatter_reduce(reduce=word).
+Lines reduced(const std::string& name, const std::string& word, DType dtype = D::F32) {
+  Calls calls(kCpu);
+  const Arg x = calls.input("x", {dtype, {8}}), i = calls.input("i", {D::I64, {3}}), s = calls.input("s", {dtype, {3}});
+  std::vector<Arg> args{x, int64_t{0}, i, s, word};
+  if (name == "aten::scatter_reduce.two") args.push_back(false);
+  return body_of(calls.text(calls.call(name, args, {dtype, {8}})));
+}
+
 Lines strided(const TensorType& base, bool made_here, std::vector<sym::Expr> sizes, std::vector<sym::Expr> strides, int64_t offset) {
   Calls calls(kCpu);
   Arg x = calls.input("x", base);
@@ -38,6 +47,21 @@ Lines strided(const TensorType& base, bool made_here, std::vector<sym::Expr> siz
 }
 
 }  // namespace
+
+TEST_CASE("each scatter takes its own words for what meets") {
+  for (const char* word : {"add", "multiply"}) CHECK(!is_call(reduced("aten::scatter.reduce", word)));
+  for (const char* word : {"sum", "amax", "div"}) CHECK(is_call(reduced("aten::scatter.reduce", word)));
+  for (const char* word : {"sum", "prod", "mean", "amax", "amin"}) CHECK(!is_call(reduced("aten::scatter_reduce.two", word)));
+  for (const char* word : {"add", "multiply", "median"}) CHECK(is_call(reduced("aten::scatter_reduce.two", word)));
+}
+
+TEST_CASE("extremes without the base start at the limits of the dtype") {
+  const auto first = [](const char* word, DType dtype) { return reduced("aten::scatter_reduce.two", word, dtype).at(0); };
+  CHECK(first("amax", D::I64) == "%0: i64[3] = full(-9223372036854775808)");
+  CHECK(first("amin", D::I64) == "%0: i64[3] = full(9223372036854775807)");
+  CHECK(first("amax", D::U8) == "%0: u8[3] = full(0)");
+  CHECK(first("amin", D::BF16) == "%0: bf16[3] = full(inf)");
+}
 
 TEST_CASE("sums by atomics only where eager's order is not fixed either") {
   const Lines add{"%0 = scatter<target=[-1, 1], index_dims=[0], add, no_wrap>(%x, %s, %i)"};
