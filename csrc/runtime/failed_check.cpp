@@ -34,7 +34,15 @@ CheckTexts check_texts(const plan::Kernel& kernel, const OriginTable& origins) {
   return texts;
 }
 
-std::string describe_failed_check(const CheckTexts& texts, int64_t check, int64_t index, int64_t bound) {
+std::optional<FailedCheck> read_check_record(const volatile int* record) {
+  if (record[6] == 0) [[likely]]
+    return std::nullopt;
+  const auto joined = [&](int at) { return (int64_t{record[at + 1]} << 32) | static_cast<uint32_t>(record[at]); };
+  return FailedCheck{record[1], joined(2), joined(4)};
+}
+
+std::string describe_failed_check(const CheckTexts& texts, const FailedCheck& failed) {
+  const auto& [check, index, bound] = failed;
   const auto found = texts.find(check);
   CXXI_CHECK(found != texts.end(), "a kernel reported check {}, which it does not hold", check);
   const auto& [what, place, wraps] = found->second;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "ir/plan/plan.h"
@@ -31,8 +32,17 @@ struct CheckText {
 using CheckTexts = std::map<int64_t, CheckText>;
 CheckTexts check_texts(const plan::Kernel& kernel, const OriginTable& origins);
 
+struct FailedCheck {
+  int64_t check = 0;  // the statement
+  int64_t index = 0, bound = 0;
+};
+// A kernel of threads in blocks leaves a failed check in so many ints: the check at 1, the index at 2 and the bound at 4, low halves first. The one
+// at 6 is written last, and is 0 while none has failed.
+inline constexpr size_t check_record_ints = 8;
+std::optional<FailedCheck> read_check_record(const volatile int* record);
+
 // "aten.index.Tensor: index %i of dimension 0 of size 8: index 9 is out of bounds, expected 0 <= index < 8
 // (model.py:12)".
-std::string describe_failed_check(const CheckTexts& texts, int64_t check, int64_t index, int64_t bound);
+std::string describe_failed_check(const CheckTexts& texts, const FailedCheck& failed);
 
 }  // namespace cxxinductor::runtime

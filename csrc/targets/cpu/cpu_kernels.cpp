@@ -10,6 +10,7 @@
 #include "runtime/failed_check.h"
 #include "support/error.h"
 #include "support/fork_locks.h"
+#include "targets/compile_cost.h"
 
 namespace cxxinductor::targets {
 namespace {
@@ -19,12 +20,6 @@ constexpr double kUnitCost = 60;
 constexpr size_t kMostUnits = 4;
 
 using KernelFunction = void (*)(void* const* buffers, const int64_t* symbols, int64_t begin, int64_t end);
-
-double cost_of(const plan::Kernel& kernel) {
-  double cost = 5;
-  for (const plan::Segment& segment : kernel.segments) cost += static_cast<double>(segment.stmts.size());
-  return cost;
-}
 
 class LoadedCpuKernel : public runtime::LoadedKernel {
  public:
@@ -53,7 +48,7 @@ class LoadedCpuKernel : public runtime::LoadedKernel {
     extended[buffers.size()] = record;
     run(host, extended, symbols.data(), units);
     if (record[0] != 0) [[unlikely]]
-      throw runtime::IndexOutOfRange(runtime::describe_failed_check(checks_, record[1], record[2], record[3]));
+      throw runtime::IndexOutOfRange(runtime::describe_failed_check(checks_, {record[1], record[2], record[3]}));
   }
 
  private:
@@ -91,16 +86,17 @@ std::vector<std::vector<plan::KernelId>> divide(const plan::Plan& plan, size_t t
     const plan::KernelId id(i);
     if (plan.kernels[id].device.type != DeviceType::Cpu) continue;
     kernels.push_back(id);
-    total += cost_of(plan.kernels[id]);
+    total += compile_cost(plan.kernels[id]);
   }
   const auto useful = static_cast<size_t>(total / kUnitCost) + 1;
   std::vector<std::vector<plan::KernelId>> units(std::min({useful, threads, kMostUnits, kernels.size()}));
   std::vector<double> load(units.size(), 0);
-  std::stable_sort(kernels.begin(), kernels.end(), [&](plan::KernelId a, plan::KernelId b) { return cost_of(plan.kernels[a]) > cost_of(plan.kernels[b]); });
+  std::stable_sort(kernels.begin(), kernels.end(),
+                   [&](plan::KernelId a, plan::KernelId b) { return compile_cost(plan.kernels[a]) > compile_cost(plan.kernels[b]); });
   for (plan::KernelId id : kernels) {
     const size_t lightest = static_cast<size_t>(std::min_element(load.begin(), load.end()) - load.begin());
     units[lightest].push_back(id);
-    load[lightest] += cost_of(plan.kernels[id]);
+    load[lightest] += compile_cost(plan.kernels[id]);
   }
   return units;
 }
@@ -140,7 +136,7 @@ struct CpuKernelProvider::Unit {
   }
   double cost() const {
     double sum = 0;
-    for (const plan::Kernel* kernel : kernels) sum += cost_of(*kernel);
+    for (const plan::Kernel* kernel : kernels) sum += compile_cost(*kernel);
     return sum;
   }
 };

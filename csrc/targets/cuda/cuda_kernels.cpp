@@ -6,23 +6,16 @@
 #include "codegen/registered_sources.h"
 #include "ir/plan/index_width.h"
 #include "runtime/failed_check.h"
+#include "runtime/kernel_table.h"
 #include "support/error.h"
 #include "support/fork_locks.h"
+#include "targets/compile_cost.h"
 #include "targets/grouped_launch_table.h"
 
 namespace cxxinductor::targets {
 namespace {
 
-constexpr size_t kRecordInts = 8;
 constexpr double usual_bytes_per_second = 1e12;  // of GPUs that ir/machines.def has no rates of
-
-size_t variant_number(plan::Variant variant) { return (variant.vectorized ? 1u : 0u) + (variant.index64 ? 2u : 0u); }
-
-double cost_of(const plan::Kernel& kernel) {
-  double cost = 5;
-  for (const plan::Segment& segment : kernel.segments) cost += static_cast<double>(segment.stmts.size());
-  return cost * kernel.mapping.vector_width * plan::unrolled_groups(kernel.mapping);
-}
 
 // The text without comments and #line: equal code of two models is one entry of the cache.
 std::string without_origins(std::string_view source) {
@@ -53,8 +46,6 @@ bool may_need_index64(const plan::Kernel& kernel) {
   return !kernel.always_index32 && sym::bounds(kernel.index_limit, kernel.assumptions).high >= plan::index32_limit;
 }
 
-int64_t join_halves(int low, int high) { return (int64_t{high} << 32) | static_cast<uint32_t>(low); }
-
 }  // namespace
 
 CompiledCubin compile_cuda_unit(NvrtcSource& nvrtc, const std::string& source, const std::string& arch, const std::string& what, runtime::DiskCache* cache,
@@ -77,7 +68,7 @@ runtime::CodeByHash compile_cuda_for_package(const plan::Plan& plan, Device devi
   std::vector<runtime::CompileTask> tasks;
   const std::vector<bool> own = plan::base_kernels(plan);
   const auto add = [&](const plan::Kernel& kernel, plan::Variant variant) {
-    tasks.push_back({kernel.name, cost_of(kernel), [&, variant](const InterruptCheck& stopped) {
+    tasks.push_back({kernel.name, compile_cost(kernel), [&, variant](const InterruptCheck& stopped) {
                        const std::string source = emitter(kernel, variant, plan.origins).text;
                        std::string cubin = compile_cuda_unit(nvrtc, source, target.arch, kernel.name, cache, false, stopped).cubin;
                        const ForkGuard guard(ForkLock::Leaf);
@@ -210,7 +201,7 @@ std::unique_ptr<CudaKernelProvider::Kernel> CudaKernelProvider::make_kernel(Unit
     function = context_.load(unit.cubin, name, unit.source.shape);
   }
   ++(unit.from_package ? from_package_ : unit.from_cache ? from_cache_ : compiled_);
-  void* record = records_.device ? static_cast<int*>(records_.device) + unit.id.index() * kRecordInts : nullptr;
+  void* record = records_.device ? static_cast<int*>(records_.device) + unit.id.index() * runtime::check_record_ints : nullptr;
   return std::make_unique<Kernel>(*this, kernel, function, unit.source, record);
 }
 
@@ -218,8 +209,8 @@ void CudaKernelProvider::prepare(const plan::Plan& plan, const InterruptCheck& i
   CXXI_CHECK(!loaded_, "a provider is prepared once");
   plan_kernels_ = plan.kernels;
   origins_ = plan.origins;
-  loaded_.reset(new std::atomic<const Kernel*>[plan.kernels.size() * kVariants]());
-  asked_.reset(new std::atomic<bool>[plan.kernels.size() * kVariants]());
+  loaded_.reset(new std::atomic<const Kernel*>[plan.kernels.size() * runtime::kVariants]());
+  asked_.reset(new std::atomic<bool>[plan.kernels.size() * runtime::kVariants]());
   const std::vector<bool> own = plan::base_kernels(plan);
   std::vector<Unit> units;
   for (size_t i = 0; i < plan.kernels.size(); ++i) {
@@ -238,16 +229,17 @@ void CudaKernelProvider::prepare(const plan::Plan& plan, const InterruptCheck& i
     std::vector<runtime::CompileTask> tasks;
     for (Unit* unit : missing) {
       const plan::Kernel& kernel = plan_kernels_[unit->id];
-      tasks.push_back({kernel.name, cost_of(kernel), [this, unit, patience](const InterruptCheck& stopped) { compile_unit(*unit, false, stopped, patience); }});
+      tasks.push_back(
+          {kernel.name, compile_cost(kernel), [this, unit, patience](const InterruptCheck& stopped) { compile_unit(*unit, false, stopped, patience); }});
     }
     const std::vector<runtime::CompileFailure> failures = pool_.run_all(std::move(tasks), interrupted);
     if (!failures.empty()) std::rethrow_exception(failures.front().error);
     std::erase_if(missing, [](const Unit* unit) { return !unit->cubin.empty(); });
   }
-  if (!checking_.empty()) records_ = context_.allocate_mapped(plan.kernels.size() * kRecordInts, "records of failed checks");
+  if (!checking_.empty()) records_ = context_.allocate_mapped(plan.kernels.size() * runtime::check_record_ints, "records of failed checks");
   for (Unit& unit : units) {
     kernels_.push_back(make_kernel(unit, interrupted));
-    loaded_[unit.id.index() * kVariants + variant_number(unit.variant)].store(kernels_.back().get(), std::memory_order_release);
+    loaded_[unit.id.index() * runtime::kVariants + runtime::variant_number(unit.variant)].store(kernels_.back().get(), std::memory_order_release);
   }
 }
 
@@ -255,7 +247,7 @@ const runtime::LoadedKernel& CudaKernelProvider::get(plan::KernelId kernel, plan
 
 const CudaKernelProvider::Kernel& CudaKernelProvider::load_late(plan::KernelId kernel, plan::Variant variant, const InterruptCheck& interrupted) {
   CXXI_CHECK(loaded_ && kernel.index() < plan_kernels_.size(), "kernel {} was not prepared", kernel.index());
-  std::atomic<const Kernel*>& entry = loaded_[kernel.index() * kVariants + variant_number(variant)];
+  std::atomic<const Kernel*>& entry = loaded_[kernel.index() * runtime::kVariants + runtime::variant_number(variant)];
   if (const Kernel* found = entry.load(std::memory_order_acquire)) return *found;
   Unit unit{kernel, variant, {}, {}};
   if (!find_packaged(unit)) compile_unit(unit, false, interrupted);
@@ -270,7 +262,7 @@ const CudaKernelProvider::Kernel& CudaKernelProvider::load_late(plan::KernelId k
 
 const runtime::LoadedKernel* CudaKernelProvider::find(plan::KernelId kernel, plan::Variant variant) {
   CXXI_CHECK(loaded_ && kernel.index() < plan_kernels_.size(), "kernel {} was not prepared", kernel.index());
-  const size_t number = kernel.index() * kVariants + variant_number(variant);
+  const size_t number = kernel.index() * runtime::kVariants + runtime::variant_number(variant);
   if (const Kernel* found = loaded_[number].load(std::memory_order_acquire)) return found;
   if (asked_[number].exchange(true)) return nullptr;
   const auto load = [this, kernel, variant](const InterruptCheck& stopped) {
@@ -282,21 +274,19 @@ const runtime::LoadedKernel* CudaKernelProvider::find(plan::KernelId kernel, pla
       ++failed_;
     }
   };
-  pool_.run_in_background(this, {plan_kernels_[kernel].name, cost_of(plan_kernels_[kernel]), load});
+  pool_.run_in_background(this, {plan_kernels_[kernel].name, compile_cost(plan_kernels_[kernel]), load});
   return nullptr;
 }
 
 void CudaKernelProvider::raise_failed_checks() const {
   for (uint32_t i : checking_) {
-    volatile int* record = records_.host + i * kRecordInts;
-    if (record[6] == 0) [[likely]]
+    volatile int* record = records_.host + i * runtime::check_record_ints;
+    const auto failed = runtime::read_check_record(record);
+    if (!failed) [[likely]]
       continue;
     const plan::Kernel& kernel = plan_kernels_[plan::KernelId(i)];
-    const int64_t index = join_halves(record[2], record[3]), bound = join_halves(record[4], record[5]);
-    const int64_t check = record[1];
-    for (size_t k = 0; k < kRecordInts; ++k) record[k] = 0;
-    throw runtime::DeviceIndexOutOfRange(runtime::describe_failed_check(runtime::check_texts(kernel, origins_), check, index, bound) +
-                                         "; found by an earlier launch");
+    for (size_t k = 0; k < runtime::check_record_ints; ++k) record[k] = 0;
+    throw runtime::DeviceIndexOutOfRange(runtime::describe_failed_check(runtime::check_texts(kernel, origins_), *failed) + "; found by an earlier launch");
   }
 }
 

@@ -71,7 +71,6 @@ class CudaKernelProvider : public runtime::KernelProvider {
  private:
   class Kernel;
   struct Unit;
-  static constexpr size_t kVariants = 4;
 
   void compile_unit(Unit& unit, bool rebuild, const InterruptCheck& interrupted = {}, std::chrono::milliseconds patience = runtime::DiskCache::kPatience);
   bool find_packaged(Unit& unit);
@@ -92,7 +91,7 @@ class CudaKernelProvider : public runtime::KernelProvider {
   OriginTable origins_;
   CudaContext::Mapped records_;                           // eight ints per kernel; null if no kernel has checks
   std::vector<uint32_t> checking_;                        // kernels with records
-  std::unique_ptr<std::atomic<const Kernel*>[]> loaded_;  // kernel * kVariants + variant
+  std::unique_ptr<std::atomic<const Kernel*>[]> loaded_;  // kernel * runtime::kVariants + variant
   std::unique_ptr<std::atomic<bool>[]> asked_;            // the same: find has requested it
   std::vector<std::unique_ptr<Kernel>> kernels_;          // late ones are added under ForkLock::Kernels
   std::atomic<int> compiled_ = 0, from_cache_ = 0, from_package_ = 0, late_ = 0, failed_ = 0;

@@ -6,23 +6,15 @@
 #include "ir/plan/index_width.h"
 #include "ir/plan/launch_shape.h"
 #include "runtime/failed_check.h"
+#include "runtime/kernel_table.h"
 #include "support/error.h"
 #include "support/fork_locks.h"
 #include "support/utf8.h"
+#include "targets/compile_cost.h"
 #include "targets/grouped_launch_table.h"
 
 namespace cxxinductor::targets {
 namespace {
-
-int number_of(plan::Variant variant) { return (variant.vectorized ? 1 : 0) + (variant.index64 ? 2 : 0); }
-
-double cost_of(const plan::Kernel& kernel) {
-  double cost = 5;
-  for (const plan::Segment& segment : kernel.segments) cost += static_cast<double>(segment.stmts.size());
-  return cost;
-}
-
-int64_t join_halves(int low, int high) { return (int64_t{high} << 32) | static_cast<uint32_t>(low); }
 
 // What the user's function throws, as an error that says whose it is.
 template <class Work>
@@ -83,7 +75,7 @@ class RegisteredKernelProvider::Kernel final : public runtime::LoadedKernel {
   // Adds the record of failed checks where the kernel has any.
   void run(std::vector<void*>& arguments, runtime::Grid grid) const {
     if (grid.x > INT32_MAX || grid.y > 65535 || grid.z > 65535) throw_unsupported("kernel {} would need {} x {} x {} blocks", name_, grid.x, grid.y, grid.z);
-    int record[8] = {};
+    int record[runtime::check_record_ints] = {};
     void* address = record;
     if (has_checks_) arguments.push_back(&address);
     const auto size = [](auto value) { return static_cast<uint32_t>(value); };
@@ -93,8 +85,7 @@ class RegisteredKernelProvider::Kernel final : public runtime::LoadedKernel {
                               .shared_bytes = shape_.dynamic_shared_bytes,
                               .arguments = arguments.data()};
     with_errors(target_, "launching", name_, [&] { target_.launch(module_, launch); });
-    if (record[6] != 0)
-      throw runtime::IndexOutOfRange(runtime::describe_failed_check(checks_, record[1], join_halves(record[2], record[3]), join_halves(record[4], record[5])));
+    if (const auto failed = runtime::read_check_record(record)) throw runtime::IndexOutOfRange(runtime::describe_failed_check(checks_, *failed));
   }
 
   const RegisteredTarget& target_;
@@ -165,7 +156,7 @@ void RegisteredKernelProvider::prepare(const plan::Plan& plan, const InterruptCh
     std::vector<runtime::CompileTask> tasks;
     for (Unit* unit : missing) {
       const plan::Kernel& kernel = kernels_[unit->id];
-      tasks.push_back({kernel.name, cost_of(kernel),
+      tasks.push_back({kernel.name, compile_cost(kernel),
                        [this, unit, patience](const InterruptCheck& stopped) { unit->code = code_of(kernels_[unit->id], unit->variant, stopped, patience); }});
     }
     const std::vector<runtime::CompileFailure> failures = pool_.run_all(std::move(tasks), interrupted);
@@ -175,13 +166,13 @@ void RegisteredKernelProvider::prepare(const plan::Plan& plan, const InterruptCh
   for (const Unit& unit : units) {
     std::unique_ptr<Kernel> kernel = load(kernels_[unit.id], unit.code);
     const ForkGuard guard(ForkLock::Kernels);
-    loaded_[{unit.id, number_of(unit.variant)}] = std::move(kernel);
+    loaded_[{unit.id, runtime::variant_number(unit.variant)}] = std::move(kernel);
   }
 }
 
 const runtime::LoadedKernel& RegisteredKernelProvider::get(plan::KernelId kernel, plan::Variant variant) {
   CXXI_CHECK(kernel.index() < kernels_.size(), "kernel {} was not prepared", kernel.index());
-  const Number number{kernel, number_of(variant)};
+  const Number number{kernel, runtime::variant_number(variant)};
   {
     const ForkGuard guard(ForkLock::Kernels);
     if (const auto found = loaded_.find(number); found != loaded_.end()) return *found->second;
