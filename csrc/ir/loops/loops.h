@@ -41,6 +41,11 @@ class VarSet {
  public:
   VarSet() = default;
   static VarSet of(VarId v) { return VarSet(1u << v.index()); }
+  static VarSet of(const std::vector<VarId>& vars) {
+    VarSet set;
+    for (VarId v : vars) set |= of(v);
+    return set;
+  }
   bool contains(VarId v) const { return (bits_ >> v.index()) & 1u; }
   bool empty() const { return bits_ == 0; }
   bool subset_of(VarSet other) const { return (bits_ & ~other.bits_) == 0; }

@@ -1,5 +1,4 @@
-#include <unordered_map>
-
+#include "ir/declared_buffers.h"
 #include "ir/loops/region_text.h"
 #include "ir/loops/text.h"
 #include "ir/loops/verify.h"
@@ -50,7 +49,7 @@ class Parser {
       else
         parse_extern();
     }
-    parse_outputs(cursor_, program_.outputs, [this](TextCursor& cursor) { return parse_buffer_name(cursor); });
+    parse_outputs(cursor_, program_.outputs, [this](TextCursor& cursor) { return declared_.parse(cursor); });
     cursor_.expect("}");
     if (!cursor_.at_end()) cursor_.fail("the end of the text");
   }
@@ -74,7 +73,7 @@ class Parser {
       buffer.fixed = false;
     if (cursor_.accept("on")) buffer.device = parse_device(cursor_);
     BufferId id(program_.buffers.size());
-    if (!known_.emplace(buffer.name, id).second) start.fail("a new buffer name");
+    declared_.add(buffer.name, id, start);
     return program_.buffers.push_back(std::move(buffer));
   }
 
@@ -85,18 +84,10 @@ class Parser {
     }));
   }
 
-  BufferId parse_buffer_name(TextCursor& cursor) {
-    TextCursor start = cursor;
-    std::string name = cursor.sigil_name('@', "a buffer");
-    auto found = known_.find(name);
-    if (found == known_.end()) start.fail(fmt::format("a declared buffer (there is no @{})", name));
-    return found->second;
-  }
-
   void parse_region_step() {
     RegionParsing how;
     how.program = &program_;
-    how.parse_buffer = [this](TextCursor& cursor) { return parse_buffer_name(cursor); };
+    how.parse_buffer = [this](TextCursor& cursor) { return declared_.parse(cursor); };
     how.origins = &origins_;
     how.device = device_;
     StatementNames names;
@@ -105,7 +96,7 @@ class Parser {
 
   void parse_extern() {
     auto call = cxxinductor::parse_extern<View, ExternCall>(
-        cursor_, [this](TextCursor& cursor) { return parse_buffer_name(cursor); }, [this](BufferId id) { return &program_.buffers[id]; });
+        cursor_, [this](TextCursor& cursor) { return declared_.parse(cursor); }, [this](BufferId id) { return &program_.buffers[id]; });
     call.origin = origins_.parse(cursor_);
     program_.steps.emplace_back(std::move(call));
   }
@@ -114,7 +105,7 @@ class Parser {
   Program program_;
   OriginReader origins_;
   Device device_;
-  std::unordered_map<std::string, BufferId> known_;
+  DeclaredBuffers<BufferId> declared_;
 };
 
 }  // namespace

@@ -50,6 +50,8 @@ void set_row(Stmt& stmt, StmtId operand, VarSet over) {
 
 bool is_known_after_row(const Stmt& stmt) { return known(stmt) == Known::AfterRow; }
 
+bool is_of_state(const Stmt& stmt) { return is_known_after_row(stmt) || stmt.as<Project>() != nullptr; }
+
 bool is_executed_once(const Stmt& stmt) { return is_effect(stmt) || row_state(stmt); }
 
 bool depends_on_row_order(const Stmt& stmt) {

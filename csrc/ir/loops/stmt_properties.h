@@ -26,6 +26,9 @@ void set_row(Stmt& stmt, StmtId operand, VarSet over);
 // that computes it cannot read it.
 bool is_known_after_row(const Stmt& stmt);
 
+// Its value is that of a state, as of Reduce, or one result of a state, as of Project.
+bool is_of_state(const Stmt& stmt);
+
 // Exactly one row loop executes it: an effect, or updates of a state. Other statements may be computed again where their value is needed.
 bool is_executed_once(const Stmt& stmt);
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ir/loops/stmt_properties.h"
+
 namespace cxxinductor::plan {
 
 bool shares_divisor(const Kernel& kernel, StmtId id) {
@@ -9,6 +11,11 @@ bool shares_divisor(const Kernel& kernel, StmtId id) {
   const auto* apply = stmt.as<loops::Apply>();
   if (!apply || apply->op != ScalarOp::Div || stmt.dtype != DType::F32) return false;
   return is_rows(kernel.mapping) && kernel.memory_spaces[id] != MemorySpace::Row && kernel.memory_spaces[apply->operands[1]] == MemorySpace::Row;
+}
+
+bool rounds_by_order(const loops::Region& region, StmtId id) {
+  const auto state = row_state(region.body[id]);
+  return state && info(state->reduction).order_matters && is_float(region.body[state->operand].dtype);
 }
 
 bool philox_vec4(const Kernel& kernel, StmtId id, VarId vector_var, int width) {

@@ -1,6 +1,7 @@
 #include <charconv>
 #include <unordered_map>
 
+#include "ir/declared_buffers.h"
 #include "ir/loops/region_text.h"
 #include "ir/plan/spelling.h"
 #include "ir/plan/text.h"
@@ -204,7 +205,7 @@ class Parser {
     }
     plan_.eager_peaks = parse_eager_peaks(cursor_, plan_.devices.front());
     while (cursor_.accept("buffer")) parse_buffer(false);
-    for (auto& [slice, base] : bases_) plan_.buffers[slice].base = parse_buffer_name(base);
+    for (auto& [slice, base] : bases_) plan_.buffers[slice].base = declared_.parse(base);
     while (cursor_.accept("kernel")) {
       TextCursor start = cursor_;
       Kernel kernel = KernelParser(cursor_, origins_).parse();
@@ -216,7 +217,7 @@ class Parser {
       if (plan_.steps.size() >= max_text_items) cursor_.fail("fewer steps");
       parse_step();
     }
-    parse_outputs(cursor_, plan_.outputs, [this](TextCursor& cursor) { return parse_buffer_name(cursor); });
+    parse_outputs(cursor_, plan_.outputs, [this](TextCursor& cursor) { return declared_.parse(cursor); });
     cursor_.expect("}");
     if (!cursor_.at_end()) cursor_.fail("the end of the text");
   }
@@ -267,27 +268,19 @@ class Parser {
     }
     if (plan_.buffers.size() >= max_text_items) cursor_.fail("fewer buffers");
     BufferId id(plan_.buffers.size());
-    if (!known_.emplace(buffer.name, id).second) start.fail("a new buffer name");
+    declared_.add(buffer.name, id, start);
     return plan_.buffers.push_back(std::move(buffer));
-  }
-
-  BufferId parse_buffer_name(TextCursor& cursor) {
-    TextCursor start = cursor;
-    std::string name = cursor.sigil_name('@', "a buffer");
-    auto found = known_.find(name);
-    if (found == known_.end()) start.fail(fmt::format("a declared buffer (there is no @{})", name));
-    return found->second;
   }
 
   void parse_step() {
     if (cursor_.accept("allocate")) {
-      plan_.steps.emplace_back(Allocate{parse_buffer_name(cursor_)});
+      plan_.steps.emplace_back(Allocate{declared_.parse(cursor_)});
     } else if (cursor_.accept("free")) {
-      plan_.steps.emplace_back(Free{parse_buffer_name(cursor_)});
+      plan_.steps.emplace_back(Free{declared_.parse(cursor_)});
     } else if (cursor_.accept("reuse")) {
-      Reuse reuse{parse_buffer_name(cursor_), {}};
+      Reuse reuse{declared_.parse(cursor_), {}};
       cursor_.expect("as");
-      reuse.to = parse_buffer_name(cursor_);
+      reuse.to = declared_.parse(cursor_);
       plan_.steps.emplace_back(reuse);
     } else if (cursor_.accept("launch")) {
       plan_.steps.emplace_back(parse_launch(parse_kernel_name()));
@@ -301,7 +294,7 @@ class Parser {
       plan_.steps.emplace_back(std::move(assertion));
     } else {
       auto call = parse_extern<View, CallExtern>(
-          cursor_, [this](TextCursor& cursor) { return parse_buffer_name(cursor); }, [this](BufferId id) { return &plan_.buffers[id]; });
+          cursor_, [this](TextCursor& cursor) { return declared_.parse(cursor); }, [this](BufferId id) { return &plan_.buffers[id]; });
       call.origin = origins_.parse(cursor_);
       plan_.steps.emplace_back(std::move(call));
     }
@@ -311,11 +304,11 @@ class Parser {
     ReadScalar read;
     read.symbol = parse_symbol_name(cursor_, "a symbol");
     cursor_.expect("=");
-    const auto parse_name = [this](TextCursor& cursor) { return parse_buffer_name(cursor); };
+    const auto parse_name = [this](TextCursor& cursor) { return declared_.parse(cursor); };
     if (cursor_.accept("view")) {
       read.from = parse_view<View>(cursor_, parse_name);
     } else {
-      const BufferId id = parse_buffer_name(cursor_);
+      const BufferId id = declared_.parse(cursor_);
       read.from = {id, plan_.buffers[id].dtype, plan_.buffers[id].sizes, plan_.buffers[id].strides, 0};
     }
     read.origin = origins_.parse(cursor_);
@@ -346,7 +339,7 @@ class Parser {
     launch.kernel = kernel;
     cursor_.expect("(");
     if (!cursor_.accept(")")) {
-      do launch.args.push_back(parse_buffer_name(cursor_));
+      do launch.args.push_back(declared_.parse(cursor_));
       while (cursor_.accept(","));
       cursor_.expect(")");
     }
@@ -376,7 +369,7 @@ class Parser {
   TextCursor cursor_;
   Plan plan_;
   OriginReader origins_;
-  std::unordered_map<std::string, BufferId> known_;
+  DeclaredBuffers<BufferId> declared_;
   std::vector<std::pair<BufferId, TextCursor>> bases_;  // parts, and where the text names their bases
   std::unordered_map<std::string, KernelId> kernels_;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/loops/stmt_properties.h"
 #include "support/error.h"
 #include "sym/integer.h"
 
@@ -31,8 +32,8 @@ int64_t serial_shared_bytes(const Kernel& kernel) {
 
 bool is_across(const Kernel& kernel, StmtId id) {
   const VarId serial = serial_variable(kernel.mapping);
-  const auto* reduce = kernel.region.body[id].as<loops::Reduce>();
-  return reduce && serial.valid() && reduce->over.contains(serial);
+  const auto state = row_state(kernel.region.body[id]);
+  return state && serial.valid() && state->over == loops::VarSet::of(serial);
 }
 
 JoinedRows joined_rows(const Kernel& kernel) {

@@ -6,7 +6,7 @@
 
 namespace cxxinductor::plan {
 
-// Is it a reduction over the serial variable?
+// Is it a reduction over the serial variable, and over no other?
 bool is_across(const Kernel& kernel, StmtId id);
 
 // A reduction with a single state keeps it in this type.

@@ -1,18 +1,21 @@
 #include "ir/plan/verify_kernel.h"
 
+#include <bit>
 #include <set>
 #include <unordered_set>
 
 #include "ir/device_types.h"
 #include "ir/loops/stmt_properties.h"
 #include "ir/loops/verify_region.h"
+#include "ir/plan/forms.h"
+#include "ir/plan/serial_rows.h"
 #include "ir/text_parts.h"
 #include "support/error.h"
 
 namespace cxxinductor::plan {
 namespace {
 
-bool is_power_of_two(int n) { return n > 0 && (n & (n - 1)) == 0; }
+bool is_power_of_two(int n) { return n > 0 && std::has_single_bit(static_cast<unsigned>(n)); }
 bool is_c_identifier(std::string_view name) { return is_symbol_name(name) && name.find('.') == name.npos; }
 
 class KernelVerifier {
@@ -145,15 +148,11 @@ class KernelVerifier {
       const auto state = row_state(stmt);
       if (!state || is_across(StmtId(s))) continue;
       if (!state->over.subset_of(row) || (is_known_after_row(stmt) && !stmt.vars.subset_of(space_)))
-        report("P4", "%{} reduces over other variables than the row's", s);
+        report("P4", "%{} reduces over variables that are no row variables, or varies over the row", s);
     }
   }
 
-  // The verifier's is strict: a reduction over the serial variable and another one is none.
-  bool is_across(StmtId id) const {
-    const auto* reduce = region_.body[id].as<loops::Reduce>();
-    return reduce && !serial_.empty() && reduce->over == serial_;
-  }
+  bool is_across(StmtId id) const { return plan::is_across(kernel_, id); }
 
   void check_segments() {
     std::vector<int> computed(region_.body.size(), -1);  // the last segment that computes the statement
@@ -169,7 +168,7 @@ class KernelVerifier {
           report("P5", "%{} varies over the row and stands in a per-row segment", id.index());
         const bool finishes = stmt.as<loops::Store>() && is_across(stmt.as<loops::Store>()->value);
         if (finishes != (segment.kind == Segment::Kind::Epilogue))
-          report("P5", "%{} is a store of a reduction over the serial variable and stands outside of finish, or the reverse", id.index());
+          report("P5", "%{} is a store of a reduction over the serial variable and stands outside of the epilogue, or the reverse", id.index());
         for (StmtId operand : operands(stmt))
           if (is_across(operand) && !finishes) report("P5", "%{} computes with a reduction over the serial variable", id.index());
         if (segment.kind == Segment::Kind::PerRow && row_state(stmt)) report("P5", "the reduction %{} stands in a per-row segment", id.index());
@@ -187,7 +186,7 @@ class KernelVerifier {
       MemorySpace memory_space = kernel_.memory_spaces[id];
       const bool settled = is_across(id) ? memory_space == MemorySpace::Persistent || memory_space == MemorySpace::Shared : memory_space == MemorySpace::Row;
       if (is_known_after_row(region_.body[id]) && !settled)
-        report("P6", "the reduction %{} does not live in a row, or over the serial variable, with the thread's items", s);
+        report("P6", "the reduction %{} is neither of a row nor, over the serial variable, persistent or shared", s);
       if (memory_space == MemorySpace::Shared && !is_across(id)) report("P6", "%{} is shared and no reduction over the serial variable", s);
       if (memory_space == MemorySpace::Row && !region_.body[id].vars.subset_of(space_)) report("P6", "%{} lives in a row and varies over it", s);
       if (memory_space == MemorySpace::Persistent && !is_persistent(kernel_.mapping)) report("P6", "%{} is persistent in a kernel that keeps nothing", s);
@@ -198,8 +197,7 @@ class KernelVerifier {
     const bool loops = !updates_of_state(kernel_.mapping, region_).is_constant(1);
     for (size_t i = 0; i < kernel_.in_blocks.size(); ++i) {
       const StmtId id = kernel_.in_blocks[i];
-      const auto* reduce = region_.body[id].as<loops::Reduce>();
-      if (!loops || !reduce || !info(reduce->reduction).order_matters || !is_float(region_.body[reduce->operand].dtype))
+      if (!loops || !rounds_by_order(region_, id))
         report("P6", "%{} is in blocks and is not a reduction of floats whose order matters, in a loop over rows", id.index());
       if (i > 0 && !(kernel_.in_blocks[i - 1] < id)) report("P6", "in_blocks lists %{} out of order", id.index());
     }

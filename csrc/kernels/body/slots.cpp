@@ -15,12 +15,6 @@ using plan::Kernel;
 using plan::MemorySpace;
 using plan::Segment;
 
-VarSet set_of(const std::vector<VarId>& vars) {
-  VarSet set;
-  for (VarId v : vars) set |= VarSet::of(v);
-  return set;
-}
-
 bool contains(const std::vector<StmtId>& list, StmtId id) { return std::ranges::find(list, id) != list.end(); }
 
 class SlotMaker {
@@ -37,13 +31,14 @@ class SlotMaker {
   Slot of_segment(size_t index) && {
     const Segment& segment = kernel_.segments.at(index);
     slot_.stmts = segment.stmts;
-    if (segment.kind == Segment::Kind::PerRow && !mapping_.as<plan::CpuColumns>()) drop_listed_before(index);
-    slot_.running = segment.kind == Segment::Kind::Epilogue ? VarSet() : set_of(mapping_.space);
-    if (segment.kind != Segment::Kind::PerRow) slot_.running |= set_of(mapping_.row);
+    if (segment.kind == Segment::Kind::PerRow && !in_column_arrays()) drop_listed_before(index);
+    slot_.running = segment.kind == Segment::Kind::Epilogue ? VarSet() : VarSet::of(mapping_.space);
+    if (segment.kind != Segment::Kind::PerRow) slot_.running |= VarSet::of(mapping_.row);
     if (const VarId serial = serial_variable(mapping_); serial.valid() && segment.kind != Segment::Kind::Epilogue) slot_.running |= VarSet::of(serial);
-    if (segment.kind == Segment::Kind::PerRow && !mapping_.as<plan::Matmul>()) slot_.effects = {threads_of_row() > 1, has_dead_rows(kernel_)};
-    if (mapping_.as<plan::CpuPointwise>() && slot_.width > 1) slot_.uniform = plan::find_uniform_masks(kernel_, slot_.stmts, slot_.vector_var);
-    if (mapping_.as<plan::Matmul>()) {
+    if (segment.kind == Segment::Kind::PerRow) slot_.effects = {threads_of_row() > 1, has_dead_rows(kernel_)};
+    if (is_pointwise(mapping_) && slot_.lanes == LaneForm::Vector && slot_.width > 1)
+      slot_.uniform = plan::find_uniform_masks(kernel_, slot_.stmts, slot_.vector_var);
+    if (is_product(mapping_)) {
       sums_ = plan::matmul_parts(kernel_).kept;
       std::erase(slot_.stmts, sums_);
     } else {
@@ -62,7 +57,7 @@ class SlotMaker {
     slot_.vector_var = along;
     slot_.width = factor_width;
     slot_.masked_tail = true;
-    slot_.running = set_of(mapping_.space) | VarSet::of(along);
+    slot_.running = VarSet::of(mapping_.space) | VarSet::of(along);
     slot_.out = {{value, Where::Lanes}};
     return std::move(slot_);
   }
@@ -70,6 +65,9 @@ class SlotMaker {
  private:
   const loops::Stmt& stmt(StmtId id) const { return kernel_.region.body[id]; }
   bool persistent(StmtId id) const { return kernel_.memory_spaces[id] == MemorySpace::Persistent; }
+
+  // Loops over the vectors of a strip: what a segment leaves to a later one lies in an array of the strip's columns.
+  bool in_column_arrays() const { return is_columns(mapping_) && slot_.lanes == LaneForm::Vector; }
 
   int threads_of_row() const {
     return std::visit(
@@ -96,10 +94,9 @@ class SlotMaker {
 
   void list_ahead(const Segment& segment) {
     if (segment.kind != Segment::Kind::RowLoop) return;
-    if (mapping_.as<plan::SerialRows>())
-      for (const auto& loads : {plan::persistent_loads_of_block(kernel_), plan::persistent_loads_of_row(kernel_)})
-        for (StmtId id : loads)
-          if (contains(slot_.stmts, id)) slot_.in.push_back({id, Where::Persistent});
+    for (const auto& loads : {plan::persistent_loads_of_block(kernel_), plan::persistent_loads_of_row(kernel_)})
+      for (StmtId id : loads)
+        if (contains(slot_.stmts, id)) slot_.in.push_back({id, Where::Persistent});
     for (StmtId id : loads_ahead(segment)) slot_.ahead.push_back({id, persistent(id) ? Where::Persistent : Where::Ahead});
   }
 
@@ -125,9 +122,8 @@ class SlotMaker {
     if (plan::is_across(kernel_, id)) return kernel_.memory_spaces[id] == MemorySpace::Shared ? Where::SharedStates : Where::States;
     if (persistent(id)) return Where::Persistent;
     if (id == sums_) return Where::Group;
-    if (mapping_.as<plan::Columns>()) return has_lanes(kernel_, slot_, id) ? Where::Columns : Where::Value;
-    if (!mapping_.as<plan::CpuColumns>()) return Where::Value;
-    return stmt(id).as<loops::Reduce>() || stmt(id).as<loops::Project>() ? Where::States : Where::Columns;
+    if (in_column_arrays()) return loops::is_of_state(stmt(id)) ? Where::States : Where::Columns;
+    return is_columns(mapping_) && has_lanes(kernel_, slot_, id) ? Where::Columns : Where::Value;
   }
 
   void list_kept(const Segment& segment) {
@@ -135,7 +131,7 @@ class SlotMaker {
     for (StmtId id : slot_.stmts) {
       if (is_effect(stmt(id)) || plan::is_across(kernel_, id)) continue;
       const bool arrayed =
-          slot_.lanes == LaneForm::Loop ? has_lanes(kernel_, slot_, id) : !stmt(id).as<loops::Project>() && kernel_.memory_spaces[id] == MemorySpace::Row;
+          slot_.lanes == LaneForm::Loop ? has_lanes(kernel_, slot_, id) : !loops::is_of_state(stmt(id)) && kernel_.memory_spaces[id] == MemorySpace::Row;
       if (persistent(id)) slot_.out.push_back({id, Where::Persistent});
       if (columns && arrayed) slot_.out.push_back({id, Where::Columns});
     }

@@ -79,8 +79,6 @@ MappedRegion map_columns(const FlatRegion& flat, const Target& target) {
   return {std::move(mapping), schedule_looped(flat)};
 }
 
-bool lies_across(const FlatRegion& flat, const Target&) { return rows_lie(flat) == RowsLie::AcrossMemory; }
-
 // ---- Instance ---------------------------------------------------------------------------------------------------
 
 Values per_column_of(const plan::Kernel& kernel, const Body& body) {
@@ -161,6 +159,6 @@ Instance instantiate_columns(const plan::Kernel& kernel, plan::Variant) {
 }  // namespace
 
 const KernelFamily family::columns{
-    .name = plan::Columns::keyword, .simt = true, .accepts = lies_across, .map = map_columns, .instantiate = instantiate_columns};
+    .name = plan::Columns::keyword, .simt = true, .accepts = have_rows_across_memory, .map = map_columns, .instantiate = instantiate_columns};
 
 }  // namespace cxxinductor::kernels

@@ -47,7 +47,6 @@ int64_t length_of_row(const FlatRegion& flat) { return std::max<int64_t>(estimat
 
 // ---- What each accepts ------------------------------------------------------------------------------------------
 
-bool lies_across(const FlatRegion& flat, const Target&) { return rows_lie(flat) == RowsLie::AcrossMemory; }
 bool has_rows(const FlatRegion& flat, const Target&) { return rows_lie(flat) != RowsLie::Nowhere; }  // that no columns take
 bool is_transposed(const FlatRegion& flat, const Target&) { return !has_write_conflicts(flat) && transposed_variable(flat).valid(); }
 bool accepts_all(const FlatRegion&, const Target&) { return true; }
@@ -97,7 +96,8 @@ MappedRegion map_pointwise(const FlatRegion& flat, const Target& target) {
 
 }  // namespace
 
-const KernelFamily family::cpu_columns{.name = plan::CpuColumns::keyword, .accepts = lies_across, .map = map_columns, .instantiate = instantiate_cpu_columns};
+const KernelFamily family::cpu_columns{
+    .name = plan::CpuColumns::keyword, .accepts = have_rows_across_memory, .map = map_columns, .instantiate = instantiate_cpu_columns};
 const KernelFamily family::cpu_rows{.name = plan::CpuRows::keyword, .accepts = has_rows, .map = map_rows, .instantiate = instantiate_cpu_rows};
 const KernelFamily family::cpu_tiles{
     .name = plan::CpuTiles::keyword, .accepts = is_transposed, .map = map_tiles, .describe_accesses = describe_on_stack, .instantiate = instantiate_cpu_tiles};

@@ -20,12 +20,6 @@ using loops::VarId;
 using loops::VarSet;
 using sym::Expr;
 
-VarSet set_of(const std::vector<VarId>& vars) {
-  VarSet set;
-  for (VarId v : vars) set |= VarSet::of(v);
-  return set;
-}
-
 // Reductions over the serial variable, by statement; asked before variables change.
 std::vector<bool> reductions_across(const FlatRegion& flat) {
   std::vector<bool> across;
@@ -114,7 +108,7 @@ void flatten_accesses(loops::Region& region, const loops::Program& program, cons
 
 }  // namespace
 
-VarSet FlatRegion::row_set() const { return set_of(row); }
+VarSet FlatRegion::row_set() const { return VarSet::of(row); }
 
 bool FlatRegion::is_across(StmtId id) const {
   const auto state = row_state(region.body[id]);

@@ -38,4 +38,6 @@ RowsLie rows_lie(const FlatRegion& flat) {
   return lies_across(flat) ? RowsLie::AcrossMemory : RowsLie::AlongMemory;
 }
 
+bool have_rows_across_memory(const FlatRegion& flat, const Target&) { return rows_lie(flat) == RowsLie::AcrossMemory; }
+
 }  // namespace cxxinductor::kernels

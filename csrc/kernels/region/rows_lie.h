@@ -7,5 +7,7 @@ namespace cxxinductor::kernels {
 
 enum class RowsLie : uint8_t { Nowhere, AlongMemory, AcrossMemory };
 RowsLie rows_lie(const FlatRegion& flat);
+// What families of columns accept, on every target.
+bool have_rows_across_memory(const FlatRegion& flat, const Target&);
 
 }  // namespace cxxinductor::kernels

@@ -171,9 +171,9 @@ int persistent_bytes(const FlatRegion& flat, const Levels& levels, const std::ve
 Schedule single_row_loop(const FlatRegion& flat) {
   Schedule schedule;
   schedule.memory_spaces.resize(flat.region.body.size(), MemorySpace::Local);
-  Segment sweep;
-  for (size_t s = 0; s < flat.region.body.size(); ++s) sweep.stmts.push_back(StmtId(s));
-  schedule.segments.push_back(std::move(sweep));
+  Segment row_loop;
+  for (size_t s = 0; s < flat.region.body.size(); ++s) row_loop.stmts.push_back(StmtId(s));
+  schedule.segments.push_back(std::move(row_loop));
   return schedule;
 }
 
