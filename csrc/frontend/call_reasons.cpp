@@ -5,6 +5,7 @@
 
 #include "frontend/aten_table.h"
 #include "ir/callees.h"
+#include "support/name_pattern.h"
 
 namespace cxxinductor::frontend {
 namespace {
@@ -134,11 +135,6 @@ constexpr Row rows[] = {
     {"an assertion, which ATen checks", assertions},
 };
 
-bool holds(Names names, std::string_view name) {
-  return std::any_of(names.begin(), names.end(),
-                     [&](std::string_view entry) { return entry.ends_with('*') ? name.starts_with(entry.substr(0, entry.size() - 1)) : name == entry; });
-}
-
 std::string_view name_in_aten(std::string_view callee) {
   constexpr std::string_view space = "aten::";
   return callee.starts_with(space) ? callee.substr(space.size()) : std::string_view();
@@ -152,9 +148,9 @@ std::string_view reason_of_call(std::string_view callee) {
   if (starts_collective(callee) || waits_for_collective(callee)) return "a collective of torch.distributed's";
   if (name.empty()) return "a custom op";
   for (const Row& row : rows)
-    if (holds(row.whole, name)) return row.reason;
+    if (matches_any(row.whole, name)) return row.reason;
   for (const Row& row : rows)
-    if (holds(row.names, name)) return row.reason;
+    if (matches_any(row.names, name)) return row.reason;
   const auto importer = aten_table().lower_bound(callee);
   const bool imported = importer != aten_table().end() && importer->first.starts_with(callee) &&
                         (importer->first.size() == callee.size() || importer->first[callee.size()] == '.');
@@ -162,7 +158,7 @@ std::string_view reason_of_call(std::string_view callee) {
 }
 
 bool arrives_whole(std::string_view callee) {
-  return std::any_of(std::begin(rows), std::end(rows), [&](const Row& row) { return holds(row.whole, name_in_aten(callee)); });
+  return std::any_of(std::begin(rows), std::end(rows), [&](const Row& row) { return matches_any(row.whole, name_in_aten(callee)); });
 }
 
 }  // namespace cxxinductor::frontend

@@ -1,18 +1,14 @@
 #include "ir/callees.h"
 
-#include <algorithm>
 #include <span>
+
+#include "support/name_pattern.h"
 
 namespace cxxinductor {
 namespace {
 
 // Names without namespace. One that ends in * stands for all names that begin so.
 using Names = std::span<const std::string_view>;
-
-bool holds(Names names, std::string_view name) {
-  return std::any_of(names.begin(), names.end(),
-                     [&](std::string_view entry) { return entry.ends_with('*') ? name.starts_with(entry.substr(0, entry.size() - 1)) : name == entry; });
-}
 
 // The part after the namespace, where the op is torch's or ours and has no effect but what its schema states; else
 // empty.
@@ -154,20 +150,20 @@ constexpr std::string_view names_with_library_memory[] = {"_fft_*", "fft_*", "st
 
 bool is_opaque_callee(std::string_view callee) {
   const std::string_view name = functional_name(callee);
-  return name.empty() || holds(keeping_names, name);
+  return name.empty() || matches_any(keeping_names, name);
 }
 
 bool starts_collective(std::string_view callee) { return callee.starts_with("_c10d_functional::") && !waits_for_collective(callee); }
 
 bool waits_for_collective(std::string_view callee) { return callee == "_c10d_functional::wait_tensor"; }
 
-bool may_raise(std::string_view callee) { return !holds(total_names, functional_name(callee)); }
+bool may_raise(std::string_view callee) { return !matches_any(total_names, functional_name(callee)); }
 
-bool uses_library_memory(std::string_view callee) { return holds(names_with_library_memory, functional_name(callee)); }
+bool uses_library_memory(std::string_view callee) { return matches_any(names_with_library_memory, functional_name(callee)); }
 
 bool is_reachable_from_text(std::string_view callee) {
   const std::string_view name = functional_name(callee);
-  return !is_opaque_callee(callee) && (holds(total_names, name) || holds(checked_names, name));
+  return !is_opaque_callee(callee) && (matches_any(total_names, name) || matches_any(checked_names, name));
 }
 
 }  // namespace cxxinductor

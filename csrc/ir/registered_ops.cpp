@@ -195,8 +195,16 @@ std::string_view registered_text(Reduction reduction) {
   return index < reduction_rows().size() ? std::string_view() : reduction_list[index - reduction_rows().size()].text;
 }
 
-bool has_standard_result(ScalarOp op) { return scalar_rows[static_cast<size_t>(op) - scalar_ops().size()].standard_result; }
-bool has_standard_result(Reduction reduction) { return reduction_list[static_cast<size_t>(reduction) - reduction_rows().size()].texts.standard_result; }
+bool has_standard_result(ScalarOp op) {
+  const size_t own = scalar_ops().size(), row = static_cast<size_t>(op);
+  CXXI_CHECK(row >= own, "{} is no registered op", info(op).name);
+  return scalar_rows[row - own].standard_result;
+}
+bool has_standard_result(Reduction reduction) {
+  const size_t own = reduction_rows().size(), row = static_cast<size_t>(reduction);
+  CXXI_CHECK(row >= own, "{} is no registered reduction", info(reduction).name);
+  return reduction_list[row - own].texts.standard_result;
+}
 
 const ScalarOpInfo& registered_scalar_op(size_t index) { return scalar_rows[index].row; }
 const ReductionInfo& registered_reduction(size_t index) { return reduction_list[index].row; }

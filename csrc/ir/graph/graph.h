@@ -252,7 +252,7 @@ bool may_raise(const Graph& graph, const Node& node);
 bool may_collide(const Scatter& scatter);
 // The operand of its producer that the value shares its storage with.
 std::optional<ValueId> shares_storage_with(const Graph& graph, ValueId id);
-// The value whose storage holds `id`: through views, consuming scatters and results that externs say are aliases.
+// The value whose storage holds `id`: through views, in-place scatters and results that externs say are aliases.
 ValueId storage_of(const Graph& graph, ValueId id);
 bool is_view(const NodeKind& kind);  // Permute, Reshape, Expand, Slice, Flip: index maps that move no data
 

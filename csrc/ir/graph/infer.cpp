@@ -295,11 +295,6 @@ bool declares_sizes(const NodeKind& kind) {
   return std::visit([]<class Kind>(const Kind&) { return NodeTraits<Kind>::declares != Declares::Nothing; }, kind);
 }
 
-bool declares_dtype(const NodeKind& kind) {
-  if (const auto* elementwise = std::get_if<Elementwise>(&kind)) return info(elementwise->op).rule == TypeRule::Cast;
-  return std::visit([]<class Kind>(const Kind&) { return NodeTraits<Kind>::declares == Declares::DtypeAndSizes; }, kind);
-}
-
 bool same_sizes(const sym::Assumptions& assumptions, const Sizes& a, const Sizes& b) {
   return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [&](sym::Expr x, sym::Expr y) { return x == y || prove_equal(x, y, assumptions); });
 }

@@ -16,7 +16,6 @@ namespace cxxinductor::graph {
 std::vector<Value> infer_results(const Graph& graph, const NodeKind& kind, const std::vector<Operand>& operands, const Value& declared);
 // Whether the result's sizes (and for Full and Iota its dtype and device) must be declared.
 bool declares_sizes(const NodeKind& kind);
-bool declares_dtype(const NodeKind& kind);  // Full, Iota and elementwise casts
 
 // The dtype T that an elementwise op is applied in: immediates have compute_type(T).
 DType operand_dtype(const Graph& graph, ScalarOp op, const std::vector<Operand>& operands);

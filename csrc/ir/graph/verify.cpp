@@ -8,7 +8,7 @@
 //  G6  Results are what kind and operands give (infer.h): count, dtype, device, sizes; attributes are in range.
 //  G7  An extern names its callee; its operands are tensors and symbols; operand references, aliases and mutated
 //      operands are in range.
-//  G8  A mutation ends in a tensor input of the same dtype, device and sizes, each input at most once.
+//  G8  A mutation ends in a tensor input of the same dtype, device and sizes. Of several that end in one input the last counts.
 //  G9  Every symbol is declared: a symbol input, a range, a size or stride of an input, or defined by an extern.
 //  G11 After a scatter in place, no node, output or mutation reads what the storage held before; of the scatter's own
 //      operands only the base lies in that storage.
@@ -183,13 +183,13 @@ class Verifier {
     }
   }
 
-  // Consuming scatters make versions of a storage; each reader must read the latest one before it.
+  // Scatters in place make versions of a storage; each reader must read the latest one before it.
   void check_inplace_scatters() {
-    const auto consumes = [](const Node& node) {
+    const auto is_in_place = [](const Node& node) {
       const auto* scatter = node.as<Scatter>();
       return scatter && scatter->inplace;
     };
-    if (std::none_of(graph_.nodes.begin(), graph_.nodes.end(), consumes)) return;
+    if (std::none_of(graph_.nodes.begin(), graph_.nodes.end(), is_in_place)) return;
     IdVector<ValueId, NodeId> version(graph_.values.size()), latest(graph_.values.size());
     IdVector<ValueId, ValueId> storage;
     for (size_t v = 0; v < graph_.values.size(); ++v) storage.push_back(ValueId(v));
@@ -207,7 +207,7 @@ class Verifier {
           storage[result] = storage[*below];
           version[result] = version[*below];
         }
-      if (!consumes(node)) continue;
+      if (!is_in_place(node)) continue;
       const ValueId base = std::get<ValueId>(node.operands[0]), root = storage[base];
       for (size_t i = 1; i < node.operands.size(); ++i)
         if (const ValueId operand = std::get<ValueId>(node.operands[i]); storage[operand] == root)
