@@ -14,4 +14,4 @@ ctest --test-dir "$build" --output-on-failure --no-tests=error -j 2 -LE core
 step "All other C++ suites, under AddressSanitizer and UndefinedBehaviorSanitizer"
 make --no-print-directory asan
 step "Python suites"
-"$python" -m pytest tests/python -n auto --maxprocesses 4 --dist worksteal
+"$python" -m pytest tests/python -n logical --maxprocesses 4 --dist worksteal

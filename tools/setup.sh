@@ -28,6 +28,6 @@ stamp=.venv/.requirements
 if ! cmp -s requirements-dev.txt "$stamp"; then
   [ -x .venv/bin/python ] || "$python" -m venv .venv
   echo "installing Python packages into .venv (torch is large: this takes a minute or two)"
-  .venv/bin/python -m pip install -q --disable-pip-version-check -r requirements-dev.txt
+  .venv/bin/python -m pip install -q --no-compile --disable-pip-version-check -r requirements-dev.txt
   cp requirements-dev.txt "$stamp"
 fi

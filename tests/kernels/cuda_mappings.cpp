@@ -343,7 +343,7 @@ TEST_CASE("a maximum and its sum of exponentials in one row loop over a row that
   check_equal(expected, run_on(cuda, inputs), 1e-5);
 }
 
-TEST_CASE("rows that are walked: values of each row, and sums across the rows of a part", "[cuda]") {
+TEST_CASE("serial rows: values of each row, and sums across the rows of a part", "[cuda]") {
   struct Case {
     SerialRows rows;
     int shared;  // sums in shared memory
@@ -373,14 +373,14 @@ TEST_CASE("sums across rows of what a row's kernel computes join its walk", "[cu
   CudaProgram cuda(schedule::fuse(loops::parse(on_device(text, "cuda:0")), gpu_target(), Options(), nullptr), {}, gpu_target());
   const plan::Plan& plan = cuda.executable->plan();
   REQUIRE(cuda.kernel().mapping.as<plan::SerialRows>());
-  CHECK(plan.kernels.size() == 2);  // the walk, and the sums of its parts
+  CHECK(plan.kernels.size() == 2);  // the serial rows, and the sums of its parts
   CHECK(std::count_if(cuda.kernel().params.begin(), cuda.kernel().params.end(), [](const plan::Param& param) { return param.read; }) == 3);
   const std::vector<Input> inputs = make_inputs(plan, {});
   check_equal(run_on(cpu, inputs), run_on(cuda, inputs), 1e-3);
 }
 
-TEST_CASE("a walk's states of narrow values are wider than these", "[cuda]") {
-  const auto text = [](bool walked) {
+TEST_CASE("states of serial rows of narrow values are wider than these", "[cuda]") {
+  const auto text = [](bool serial) {
     return fmt::format(R"(program @p on DEVICE (@x: bf16[2, 32, 512]) {{
     output @y: f32[2, 32]
     output @m: bf16[2, 512]
@@ -395,7 +395,7 @@ TEST_CASE("a walk's states of narrow values are wider than these", "[cuda]") {
     }}
     return @y, @m
   }})",
-                       walked ? "serial " : "", walked ? "" : "}\n    region @k over b < 2, j < 32, c < 512 {\n      %x = load @x[b, j, c]");
+                       serial ? "serial " : "", serial ? "" : "}\n    region @k over b < 2, j < 32, c < 512 {\n      %x = load @x[b, j, c]");
   };
   CpuProgram cpu(on_device(text(false), "cpu"));
   CudaProgram cuda(on_device(text(true), "cuda:0"));

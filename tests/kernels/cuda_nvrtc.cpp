@@ -54,7 +54,7 @@ TEST_CASE("NVRTC compiles every planned program without a warning", "[cuda][nvrt
   }
 }
 
-TEST_CASE("NVRTC keeps walked rows in registers", "[cuda][nvrtc]") {
+TEST_CASE("NVRTC keeps serial rows in registers", "[cuda][nvrtc]") {
   const std::unique_ptr<targets::Nvrtc> nvrtc = targets::find_nvrtc();
   if (!nvrtc) return;
   for (const SerialRows& shape :

@@ -1,5 +1,5 @@
-// Backwards of norms as loops: values along each row, and reductions across the rows of a part, which a walk computes
-// together (`walked`) and two regions one after the other.
+// Backwards of norms as loops: values along each row, and reductions across the rows of a part, which one kernel of serial
+// rows computes together (`serial`) and two regions one after the other.
 #pragma once
 
 #include <fmt/format.h>

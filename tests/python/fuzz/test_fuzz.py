@@ -10,7 +10,7 @@ import pytest
 from fuzz.generate import KINDS, generate
 from fuzz.report import failure
 
-PROGRAMS = int(os.environ.get("FUZZ_PROGRAMS", 6))
+PROGRAMS = int(os.environ.get("FUZZ_PROGRAMS", 3))
 GIVEN = os.environ.get("CXXINDUCTOR_FUZZ_SEED", "20261121")
 FIRST_SEED = random.SystemRandom().randrange(10**9) if GIVEN == "random" else int(GIVEN)
 

@@ -268,10 +268,10 @@ TEST_CASE("operands that stay where they are", "[schedule][parts]") {
 }
 
 TEST_CASE("a result that would be there too early", "[schedule][parts]") {
-  const Planned planned = checked(R"(graph @f on DEVICE (%x: f32[64, 64], %w: f32[64, 64], %v: f32[64, 8192]) {
+  const Planned planned = checked(R"(graph @f on DEVICE (%x: f32[64, 64], %w: f32[64, 64], %v: f32[64, 1024]) {
   %0: f32[64, 64] = mm(%x, %w)
-  %1: f32[64, 8192] = mm(%0, %v)
-  %2: f32[8192, 64] = permute<dims=[1, 0]>(%1)
+  %1: f32[64, 1024] = mm(%0, %v)
+  %2: f32[1024, 64] = permute<dims=[1, 0]>(%1)
   %3: f32[64, 64] = mm(%1, %2)
   %5: f32[64, 64] = mm(%3, %w)
   %4 = cat<dim=0>(%0, %x, %w, %x, %w, %5)
@@ -390,14 +390,14 @@ class RandomCats {
 
 TEST_CASE("random concatenations keep their values", "[schedule][parts][fuzz]") {
   size_t parts = 0;
-  for (uint64_t seed = 1; seed <= 150; ++seed) {
+  for (uint64_t seed = 1; seed <= 80; ++seed) {
     const Target& target = seed % 2 ? gpu : cpu;
     const graph::Graph graph = RandomCats(seed, seed % 2 ? Device{DeviceType::Cuda, 0} : Device()).make();
     INFO("seed " << seed << "\n" << graph::print(graph));
     REQUIRE(graph::verify(graph).empty());
     parts += checked(graph, target, {{"s0", static_cast<int64_t>(seed % 6)}}, seed).parts().size();
   }
-  CHECK(parts > 100);
+  CHECK(parts > 50);
 }
 
 }  // namespace

@@ -158,7 +158,7 @@ TEST_CASE("an access whose mask varies within a group is no vector") {
   CHECK(count_access(kernel, AccessKind::Strided) == 2);
 }
 
-TEST_CASE("channels-last operands are walked in memory order") {
+TEST_CASE("channels-last operands follow the order of memory") {
   const Kernel kernel = only_kernel(plan_for(channels_last, gpu()));
   REQUIRE(kernel.region.vars.size() == 2);
   CHECK(kernel.region.vars[loops::VarId(0)].extent == sym::Expr(16 * 32 * 32));
