@@ -235,7 +235,7 @@ std::optional<std::string_view> CallContext::one_of(size_t position, std::string
   if (arg == nullptr) return *words.begin();
   const auto* given = arg->as<std::string>();
   if (given == nullptr) reject(fmt::format("argument '{}' must be a string, found {}", name, to_string(*arg)));
-  if (const auto found = std::ranges::find(words, *given); found != words.end()) return *found;
+  if (const auto found = std::ranges::find(words, *given); found != words.end() && !found->empty()) return *found;
   decline(fmt::format("its {} is '{}'", name, *given));
   return std::nullopt;
 }

@@ -98,7 +98,7 @@ class CallContext {
   int64_t integer(size_t position, std::string_view name, int64_t otherwise) const;
   bool boolean(size_t position, std::string_view name, bool otherwise) const;
   double real(size_t position, std::string_view name, double otherwise) const;
-  // Declines where the word is none of `words`, to which an absent argument is the first: ATen says what it takes.
+  // The word that is given, or the first of `words` where none is. Declines other words, which ATen refuses.
   std::optional<std::string_view> one_of(size_t position, std::string_view name, std::initializer_list<std::string_view> words) const;
   std::optional<ScalarArg> scalar_arg(size_t position, std::string_view name) const;
   sym::Expr expr(size_t position, std::string_view name, sym::Expr otherwise) const;

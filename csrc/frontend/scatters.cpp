@@ -141,7 +141,7 @@ Results scatter_scalar(CallContext& context, Combine combine) {
   return std::vector{scattered_wide(context, call->base, *source, {call->index}, std::move(scatter))};
 }
 
-// Of scatter with a word for what meets.
+// How elements that meet are combined, by the word that scatter takes.
 std::optional<Combine> named_combine(const CallContext& context) {
   const auto word = context.one_of(4, "reduce", {"", "add", "multiply"});
   if (!word || word->empty()) return std::nullopt;
@@ -154,11 +154,10 @@ Results import_scatter_named(CallContext& context, bool number) {
   return number ? scatter_scalar(context, *combine) : scatter_source(context, *combine);
 }
 
-// What elements of scatter_reduce that meet become, but for the division of a mean; the initial value of positions that receive elements when the
-// base's value does not count.
+// A word of scatter_reduce.
 struct ReduceOf {
-  Combine combine;
-  Scalar neutral;
+  Combine combine;  // of elements that meet; a mean is divided afterwards
+  Scalar neutral;   // what positions that receive elements start with where the base's value does not count
 };
 std::optional<ReduceOf> reduce_of(std::string_view word, DType dtype) {
   const auto number = [&](int64_t value) { return Scalar::from_integer(dtype, value); };
@@ -180,6 +179,7 @@ Results import_scatter_reduce(CallContext& context) {
   if (must_be_a_call(context, reduce->combine, dtype, false) || !accepts(reduce->combine, dtype)) return std::nullopt;
   if (*word == "mean" && divides_in_compute_type(context, call->index, dtype)) return context.decline("ATen divides before it rounds");
   const bool include_self = context.boolean(5, "include_self", true), mean = *word == "mean";
+  if (!include_self && info(dtype).dtype_class == DTypeClass::Unsigned && byte_size(dtype) > 1) return context.decline("ATen has no such kernel");
   graph::Builder& build = context.build;
   const Sizes sizes = context.value(call->index).sizes;
   const Scatter places = along_dim(context.rank(call->base), call->dim);
