@@ -15,7 +15,7 @@ bool shares_divisor(const Kernel& kernel, StmtId id) {
 
 bool rounds_by_order(const loops::Region& region, StmtId id) {
   const auto state = row_state(region.body[id]);
-  return state && info(state->reduction).order_matters && is_float(region.body[state->operand].dtype);
+  return state && is_known_after_row(region.body[id]) && info(state->reduction).order_matters && is_float(region.body[state->operand].dtype);
 }
 
 bool philox_vec4(const Kernel& kernel, StmtId id, VarId vector_var, int width) {

@@ -32,8 +32,9 @@ int64_t serial_shared_bytes(const Kernel& kernel) {
 
 bool is_across(const Kernel& kernel, StmtId id) {
   const VarId serial = serial_variable(kernel.mapping);
-  const auto state = row_state(kernel.region.body[id]);
-  return state && serial.valid() && state->over == loops::VarSet::of(serial);
+  const loops::Stmt& stmt = kernel.region.body[id];
+  const auto state = row_state(stmt);
+  return state && is_known_after_row(stmt) && serial.valid() && state->over == loops::VarSet::of(serial);
 }
 
 JoinedRows joined_rows(const Kernel& kernel) {
