@@ -140,20 +140,29 @@ def test_passes_run_while_threads_register(device, register):
     torch.testing.assert_close(compiled(fn)(x), -x + 1)
 
 
-def test_the_version_is_part_of_the_key_of_plans(tmp_path, device, register):
-    x = torch.randn(10, device=device)
+def writes_with_pass(name, folder, device):
+    """Whether a call writes to the cache; with a pass that replaces relu by `name`, which is its version too, unless that is empty."""
+    x = torch.ones(10, device=device)
+    registration = name and cxxinductor.register_graph_pass(lambda text: text.replace("relu(", f"{name}("), stage="lower", name="mine", version=name)
+    cxxinductor.reset_counters()
+    result = compiled(fn, cache="on", cache_dir=folder)(x)
+    torch.testing.assert_close(result, getattr(torch, name or "relu")(x) + 1)
+    if registration:
+        registration.remove()
+    return cxxinductor.counters()["cache_writes"] > 0
 
-    def writes(name):
-        if name:
-            registration = register(lambda text: text.replace("relu(", f"{name}("), "lower", name="mine", version=name)
-        cxxinductor.reset_counters()
-        result = compiled(fn, cache="on", cache_dir=str(tmp_path))(x)
-        torch.testing.assert_close(result, getattr(torch, name or "relu")(x) + 1)
-        if name:
-            registration.remove()
-        return cxxinductor.counters()["cache_writes"] > 0
 
-    assert [writes(name) for name in ("", "neg", "abs", "neg", "")] == [True, True, True, False, False]
+def test_the_version_is_part_of_the_key_of_plans(tmp_path, device):
+    assert [writes_with_pass(name, str(tmp_path), device) for name in ("", "neg", "abs", "neg", "")] == [True, True, True, False, False]
+    program = f"""
+import sys, torch
+sys.path.insert(0, {os.path.dirname(__file__)!r})
+import {__name__} as test
+with torch._functorch.config.patch(enable_autograd_cache=False):  # as in conftest.py
+    print(test.writes_with_pass('neg', {str(tmp_path)!r}, {device!r}))
+"""
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    assert done.stdout.strip() == "False"  # in another process
 
 
 def test_passes_run_in_a_forked_child(device, register):
