@@ -348,7 +348,7 @@ TEST_CASE("serial rows: values of each row, and sums across the rows of a part",
     SerialRows rows;
     int shared;  // sums in shared memory
   };
-  // Rows of the whole block, of parts of it, of less than a warp; walks that end within a step; sums that leave
+  // Rows of the whole block, of parts of it, of less than a warp; serial rows that end within a step; sums that leave
   // registers, of rows that are no multiple of the block's threads.
   for (const auto& [shape, shared] : {Case{{3, 20, 1024, "bf16"}, 0}, Case{{2, 17, 768, "bf16"}, 0}, Case{{2, 5, 4096, "bf16"}, 0},
                                       Case{{1, 40, 72, "bf16"}, 0}, Case{{2, 16, 520, "f32"}, 0}, Case{{2, 3, 12280, "bf16"}, 1},
@@ -367,7 +367,7 @@ TEST_CASE("serial rows: values of each row, and sums across the rows of a part",
   }
 }
 
-TEST_CASE("sums across rows of what a row's kernel computes join its walk", "[cuda]") {
+TEST_CASE("sums across rows of what a row's kernel computes join its serial rows", "[cuda]") {
   const std::string text = norm_backward_in_regions(2048, 512);
   CpuProgram cpu(on_device(text, "cpu"));
   CudaProgram cuda(schedule::fuse(loops::parse(on_device(text, "cuda:0")), gpu_target(), Options(), nullptr), {}, gpu_target());

@@ -52,7 +52,7 @@ struct Schedule {
   const char* text;
   int64_t sums, length;
   bool columns = false;
-  bool fuse = false;     // the way from regions, which splits reductions and walks rows
+  bool fuse = false;     // the way from regions, which splits reductions and makes rows serial
   bool moments = false;  // mean and squared deviations instead of a sum
   // What the plan must hold, so that the schedule is the one that the name says.
   bool (*shape)(const plan::Mapping&) = plan::is_rows;
@@ -124,7 +124,7 @@ constexpr const char* kKnownRows = R"(program @p on DEVICE (@x: f32[SUMS, LENGTH
   return @s, @y
 })";
 // Sums across rows beside what is computed along them.
-constexpr const char* kWalk = R"(program @p on DEVICE (@x: f32[LENGTH, SUMS]) {
+constexpr const char* kSerialRows = R"(program @p on DEVICE (@x: f32[LENGTH, SUMS]) {
   output @s: f32[SUMS]
   output @y: f32[LENGTH, SUMS]
   region @rows over i < LENGTH, j < SUMS {
@@ -185,7 +185,7 @@ constexpr Schedule kGpuSchedules[] = {
     {.name = "columns", .text = kColumns, .sums = 32, .length = 20000, .columns = true, .shape = plan::is_columns},
     {.name = "a row in pieces", .text = kOneRow, .sums = 1, .length = 100000, .fuse = true, .kernels = 2},
     {.name = "columns in pieces", .text = kFewColumns, .sums = 32, .length = 20000, .columns = true, .fuse = true, .shape = plan::is_columns, .kernels = 2},
-    {.name = "walk", .text = kWalk, .sums = 32, .length = 32768, .columns = true, .fuse = true, .kernels = 2},
+    {.name = "serial rows", .text = kSerialRows, .sums = 32, .length = 32768, .columns = true, .fuse = true, .kernels = 2},
     {.name = "moments of rows", .text = kRowMoments, .sums = 32, .length = 20000, .moments = true},
     {.name = "moments of columns", .text = kColumnMoments, .sums = 32, .length = 20000, .columns = true, .moments = true, .shape = plan::is_columns},
     {.name = "moments of rows in pieces", .text = kFewRowMoments, .sums = 1, .length = 200000, .fuse = true, .moments = true, .kernels = 2},

@@ -226,7 +226,7 @@ class KernelVerifier {
   const Kernel& kernel_;
   const loops::Region& region_;
   loops::RegionContext context_;
-  VarSet space_;  // what a row is a point of: the walk too
+  VarSet space_;  // what a row is a point of: the serial variable too
   VarSet serial_;
   std::vector<std::string> messages_;
 };

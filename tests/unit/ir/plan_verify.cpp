@@ -79,7 +79,7 @@ constexpr const char* serial_rows =
 
 }  // namespace
 
-TEST_CASE("walks have counterexamples too", "[ir][plan]") {
+TEST_CASE("serial rows have counterexamples too", "[ir][plan]") {
   CHECK(print(parse(serial_rows)) == serial_rows);
   auto breaks = [](const char* what, auto edit) {
     INFO(what);

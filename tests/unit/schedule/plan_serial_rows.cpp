@@ -16,7 +16,7 @@ std::optional<SerialRowShape> norm(int64_t columns, int bytes, size_t sums, cons
 
 }  // namespace
 
-TEST_CASE("walks: short rows share a block, and sums are in registers while these suffice") {
+TEST_CASE("serial rows: short rows share a block, and sums are in registers while these suffice") {
   const auto thousand = norm(1024, 2, 2, h200);
   REQUIRE(thousand);
   CHECK(thousand->threads_per_row * thousand->rows_per_block == 512);
@@ -28,7 +28,7 @@ TEST_CASE("walks: short rows share a block, and sums are in registers while thes
   CHECK(most->shared_states == 0);
 }
 
-TEST_CASE("walks: of longer rows sums go to shared memory, as many as must") {
+TEST_CASE("serial rows: of longer rows sums go to shared memory, as many as must") {
   for (int64_t columns : {8200, 10240, 12288}) {
     const auto shape = norm(columns, 2, 2, h200);
     REQUIRE(shape);
@@ -46,7 +46,7 @@ TEST_CASE("walks: of longer rows sums go to shared memory, as many as must") {
   CHECK(norm(8192, 4, 2, h200)->shared_states == 1);
 }
 
-TEST_CASE("walks: rows that fit nowhere are refused") {
+TEST_CASE("serial rows: rows that fit nowhere are refused") {
   CHECK_FALSE(norm(16392, 2, 2, h200));  // registers, for the row
   CHECK_FALSE(norm(16384, 4, 1, h200));
   CHECK_FALSE(norm(32768, 2, 1, h200));
@@ -57,7 +57,7 @@ TEST_CASE("walks: rows that fit nowhere are refused") {
   CHECK(norm(12288, 2, 2, small));
 }
 
-TEST_CASE("walks: states of other sizes") {
+TEST_CASE("serial rows: states of other sizes") {
   const SerialRowNeeds doubles{2048, 8, 4, {DType::F64, DType::F32}};  // 16384 elements
   CHECK(serial_row_shape(doubles, h200)->shared_states == 2);
   CHECK_FALSE(serial_row_shape(doubles, a100));
