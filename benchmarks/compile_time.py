@@ -1,7 +1,8 @@
 """Compile time of DistilGPT2 in fresh processes: cold caches, then warm. Usage: compile_time.py [--out DIR] [--warm N]
 
 first_call: seconds of the first call of the compiled model, everything included. own: our share, from the graph that
-AOTAutograd hands over to the loaded kernels. Of several warm processes the row is the one with the smallest share of ours, for Inductor the smallest first call; `runs` has all.
+AOTAutograd hands over to the loaded kernels. `runs` has all processes of a row; the row itself is the one whose own share, for Inductor
+whose first call, is smallest.
 """
 
 import json

@@ -26,7 +26,7 @@ std::string_view registered_text(ScalarOp op);
 std::string_view registered_text(Reduction reduction);
 
 // Of registered rows alone: whether the results' sizes, dtypes and strides follow from the operands (RegisteredOp::standard_result).
-bool has_standard_result(ScalarOp op);  // of registered ones alone
+bool has_standard_result(ScalarOp op);
 bool has_standard_result(Reduction reduction);
 
 // What info(), form(), find_scalar_op() and find_reduction() read; `index` counts registered rows alone.

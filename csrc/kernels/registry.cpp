@@ -24,7 +24,7 @@ const KernelFamily& family_for(const FlatRegion& flat, const Target& target) {
   for (const KernelFamily* family : all)
     if (is_offered(*family, flat, target) && family->accepts && family->accepts(flat, target)) return *family;
   throw_internal("no family of kernels takes region {}{}", flat.region.name,
-                 only_reduces(flat.region) ? "" : ": it has values that are known before a row ends, and no family with rows_in_order accepts it");
+                 only_reduces(flat.region) ? "" : ", which has values that are known before a row ends: a family has to have rows_in_order and to accept it");
 }
 
 MappedRegion map_by_family(const FlatRegion& flat, const Target& target) {

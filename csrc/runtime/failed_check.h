@@ -36,8 +36,8 @@ struct FailedCheck {
   int64_t check = 0;  // the statement
   int64_t index = 0, bound = 0;
 };
-// A kernel of threads in blocks leaves a failed check in so many ints: the check at 1, the index at 2 and the bound at 4, low halves first. The one
-// at 6 is written last, and is 0 while none has failed.
+// A kernel of threads in blocks leaves a failed check in so many ints: at 0 that a thread has claimed it, the check at 1, the index at 2 and the bound at 4,
+// low halves first. The one at 6 is written last, and is 0 while none has failed.
 inline constexpr size_t check_record_ints = 8;
 std::optional<FailedCheck> read_check_record(const volatile int* record);
 

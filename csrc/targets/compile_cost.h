@@ -5,7 +5,7 @@
 
 namespace cxxinductor::targets {
 
-// Of statements, as often as loops of threads are unrolled.
+// Grows with the statements and, for threads in blocks, with how often their loops are unrolled.
 double compile_cost(const plan::Kernel& kernel);
 
 }  // namespace cxxinductor::targets

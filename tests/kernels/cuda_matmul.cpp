@@ -165,7 +165,7 @@ TEST_CASE("time of every tile beside its estimate", "[.bench][matmul]") {
     return;
   }
   const auto time = [&](const MatmulProgram& product, const MatmulTile& tile) {
-    const int abreast = machine->target.multiprocessors * kernels::blocks_at_once(tile, machine->target);
+    const int abreast = machine->target.multiprocessors * kernels::blocks_per_multiprocessor(tile, machine->target);
     GpuProgram gpu(with_tile(planned(product, machine->target), tile, abreast), machine);
     const plan::Launch* launch = nullptr;
     for (const plan::Step& step : gpu.plan.steps)

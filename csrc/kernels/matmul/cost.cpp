@@ -36,7 +36,7 @@ double bytes_of(const MatmulSize& size) { return 2 * size.batch * (size.m * size
 double warps_time(const MatmulSize& size, const MatmulTile& tile, const Target& target) {
   const double blocks = size.batch * std::ceil(size.m / tile.m) * std::ceil(size.n / tile.n);
   const double of_one = std::ceil(blocks / target.multiprocessors);
-  const double abreast = std::min(of_one, static_cast<double>(blocks_at_once(tile, target)));
+  const double abreast = std::min(of_one, static_cast<double>(blocks_per_multiprocessor(tile, target)));
   // Fewer warps than keep the tensor cores busy; warps whose parts are small wait for shared memory.
   const double warps = abreast * tile.warps_m * tile.warps_n;
   const double busy = warps / (warps + 2.5);
@@ -47,7 +47,7 @@ double warps_time(const MatmulSize& size, const MatmulTile& tile, const Target& 
   const double depth = std::ceil(size.k / tile.k) * tile.k;
   // Every block reads its rows of both factors from the L2 cache.
   const double streamed = blocks * 2 * (tile.m + tile.n) * depth / (target.multiprocessors * target.machine.l2_bytes);
-  const double waiting = is_small(size) ? (std::ceil(of_one / blocks_at_once(tile, target)) - 1) * target.machine.small_block : 0;
+  const double waiting = is_small(size) ? (std::ceil(of_one / blocks_per_multiprocessor(tile, target)) - 1) * target.machine.small_block : 0;
   return std::max({of_one * 2 * tile.m * tile.n * depth / rate, streamed, waiting});
 }
 
@@ -80,7 +80,7 @@ double library_time(const MatmulSize& size, const Target& target, double slowdow
   return machine.library_overhead + std::max(computing, bytes_of(size) / target.bytes_per_second());
 }
 
-int blocks_at_once(const MatmulTile& tile, const Target& target) {
+int blocks_per_multiprocessor(const MatmulTile& tile, const Target& target) {
   const int64_t by_memory = target.machine.shared_bytes_per_block / shared_bytes(tile, 2);
   const int64_t by_registers = target.machine.registers_per_multiprocessor / (matmul_threads(tile) * tile.registers);
   return static_cast<int>(std::max(int64_t{1}, std::min(by_memory, by_registers)));

@@ -21,7 +21,7 @@ inline constexpr int64_t small_product_extent = 64;
 double library_time(const MatmulSize& size, const Target& target, double slowdown = 1);
 double template_time(const MatmulSize& size, const MatmulTile& tile, const Target& target);
 // Blocks that a multiprocessor holds.
-int blocks_at_once(const MatmulTile& tile, const Target& target);
+int blocks_per_multiprocessor(const MatmulTile& tile, const Target& target);
 // The tile with the least template_time among those whose shared memory (with sums of `kept_bytes` each) a block has.
 const MatmulTile& best_tile(const MatmulSize& size, int kept_bytes, const Target& target);
 

@@ -273,7 +273,7 @@ int blocks_abreast(const plan::Matmul& matmul, const Target& target) {
            candidate.warps_m == matmul.warps_m && candidate.stages == matmul.stages;
   });
   CXXI_CHECK(tile != matmul_tiles.end(), "{} x {} x {} in {} stages is no tile of the template's", matmul.tile_m, matmul.tile_n, matmul.tile_k, matmul.stages);
-  return target.multiprocessors * blocks_at_once(*tile, target);
+  return target.multiprocessors * blocks_per_multiprocessor(*tile, target);
 }
 
 Expr matmul_grid(const FlatRegion& flat, const plan::Mapping& mapping, const Target& target) {
