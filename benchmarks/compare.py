@@ -1,8 +1,8 @@
 """What a change costs: cxxinductor's figures of two trees, as ratios. Usage: compare.py --before DIR [DIR ...] --after DIR [DIR ...]
 
 Each folder has JSON files that the benchmarks wrote; all of them on the same kind of device, best in turn on the same one. A row's ratios are after /
-before of its smallest time, of its smallest time relative to eager's in the same run, and of the smallest sum of the times of its kernels and copies on the device, where the
-row has them. Above 1 is slower.
+before of its smallest time, of its smallest time relative to eager's in the same run, and of the smallest sum of the times of its kernels and
+copies on the device, where the row has them. Above 1 is slower.
 """
 
 import argparse
