@@ -31,6 +31,10 @@ set(CXXINDUCTOR_WARNINGS -Wall -Wextra -Wshadow -Werror=switch -Wno-missing-fiel
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 15)
   list(APPEND CXXINDUCTOR_WARNINGS -Werror)
 endif()
+# Sanitizers make false positives, most of all of this warning, as GCC's manual says (Program Instrumentation Options).
+if(CMAKE_CXX_FLAGS MATCHES "-fsanitize=")
+  list(APPEND CXXINDUCTOR_WARNINGS -Wno-maybe-uninitialized)
+endif()
 
 # cxxi_layer(name [SMALL] DEPENDS layers... FOLDERS folders...): static library cxxi_<name> from csrc/<name> or the folders given.
 # SMALL: compiled with -Os, a third smaller than with -O2: what runs once for a model, not in each of its calls.
