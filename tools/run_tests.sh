@@ -11,7 +11,8 @@ step "layering and file sizes"
 "$python" tools/check_layers.py
 step "C++ suites that compile kernels or need torch"
 ctest --test-dir "$build" --output-on-failure --no-tests=error -j 2 -LE core
-# Without its checks of null, types and sizes of objects and overflow of pointers: with them the build takes a third longer (CMakePresets.json).
+# Without its checks of null, alignment, types and sizes of objects and overflow of pointers: with them the build takes half as long again
+# (CMakePresets.json).
 step "All other C++ suites, under AddressSanitizer and UndefinedBehaviorSanitizer"
 make --no-print-directory asan
 step "Python suites"

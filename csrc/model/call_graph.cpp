@@ -4,6 +4,13 @@
 
 namespace cxxinductor::model {
 
+CallGraph::CallGraph() = default;
+CallGraph::CallGraph(const CallGraph&) = default;
+CallGraph::CallGraph(CallGraph&&) noexcept = default;
+CallGraph& CallGraph::operator=(const CallGraph&) = default;
+CallGraph& CallGraph::operator=(CallGraph&&) noexcept = default;
+CallGraph::~CallGraph() = default;
+
 std::string full_name(const Call& call) {
   if (call.overload.empty() || call.overload == "default") return call.callee;
   return call.callee + "." + call.overload;

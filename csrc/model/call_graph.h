@@ -58,6 +58,13 @@ struct Call {
 std::string full_name(const Call& call);  // "aten::add.Tensor", "aten::relu"
 
 struct CallGraph {
+  // Defined once: generated in every file that holds one, they can take more time to compile than all else in it.
+  CallGraph();
+  CallGraph(const CallGraph&);
+  CallGraph(CallGraph&&) noexcept;
+  CallGraph& operator=(const CallGraph&);
+  CallGraph& operator=(CallGraph&&) noexcept;
+  ~CallGraph();
   std::string name;
   sym::Assumptions assumptions;
   std::vector<CallValueInfo> values;

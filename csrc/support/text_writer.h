@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <iterator>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,9 +14,7 @@ class TextWriter {
   // One line at the current indentation.
   template <class... Args>
   void line(fmt::format_string<Args...> format, Args&&... args) {
-    text_.append(static_cast<size_t>(depth_) * 2, ' ');
-    fmt::format_to(std::back_inserter(text_), format, std::forward<Args>(args)...);
-    text_.push_back('\n');
+    formatted_line(format, fmt::make_format_args(args...));
   }
   void raw_line(std::string_view line) {
     if (!line.empty()) text_.append(static_cast<size_t>(depth_) * 2, ' ').append(line);
@@ -30,6 +27,8 @@ class TextWriter {
   std::string take() && { return std::move(text_); }
 
  private:
+  void formatted_line(fmt::string_view format, fmt::format_args args);
+
   std::string text_;
   int depth_ = 0;
 };

@@ -9,6 +9,13 @@
 
 namespace cxxinductor::graph {
 
+Graph::Graph() = default;
+Graph::Graph(const Graph&) = default;
+Graph::Graph(Graph&&) noexcept = default;
+Graph& Graph::operator=(const Graph&) = default;
+Graph& Graph::operator=(Graph&&) noexcept = default;
+Graph::~Graph() = default;
+
 std::vector<sym::Expr> contiguous_strides(const std::vector<sym::Expr>& sizes) { return row_major_strides(sizes); }
 
 sym::Expr element_count(const std::vector<sym::Expr>& sizes) { return sym::product(sizes); }

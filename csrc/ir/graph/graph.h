@@ -178,6 +178,13 @@ struct Mutation {
 };
 
 struct Graph {
+  // Defined once: generated in every file that holds one, they can take more time to compile than all else in it.
+  Graph();
+  Graph(const Graph&);
+  Graph(Graph&&) noexcept;
+  Graph& operator=(const Graph&);
+  Graph& operator=(Graph&&) noexcept;
+  ~Graph();
   std::string name = "graph";
   sym::Assumptions assumptions;  // ranges and divisors of the symbols
   std::vector<Input> inputs;

@@ -25,6 +25,13 @@ VarSet vars_of_all(const Region& region, const std::vector<sym::Expr>& coords) {
 
 }  // namespace
 
+Program::Program() = default;
+Program::Program(const Program&) = default;
+Program::Program(Program&&) noexcept = default;
+Program& Program::operator=(const Program&) = default;
+Program& Program::operator=(Program&&) noexcept = default;
+Program::~Program() = default;
+
 std::vector<StmtId> operands(const Stmt& stmt) {
   std::vector<StmtId> ids;
   const auto add_statements_of = [&](sym::Expr e) {

@@ -199,6 +199,13 @@ struct ProgramOutput {
 };
 
 struct Program {
+  // Defined once: generated in every file that holds one, they can take more time to compile than all else in it.
+  Program();
+  Program(const Program&);
+  Program(Program&&) noexcept;
+  Program& operator=(const Program&);
+  Program& operator=(Program&&) noexcept;
+  ~Program();
   std::string name;
   sym::Assumptions assumptions;
   std::vector<ProgramInput> inputs;

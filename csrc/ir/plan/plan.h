@@ -87,6 +87,13 @@ struct Param {
 inline constexpr size_t usual_arguments = 96;
 
 struct Kernel {
+  // Defined once: generated in every file that holds one, they can take more time to compile than all else in it.
+  Kernel();
+  Kernel(const Kernel&);
+  Kernel(Kernel&&) noexcept;
+  Kernel& operator=(const Kernel&);
+  Kernel& operator=(Kernel&&) noexcept;
+  ~Kernel();
   std::string name;  // C identifier, unique in the plan: "k3_layer_norm"
   Device device;
   // BufferId = position in params. Variables are in the order space, row and named i0.. and r0..; adjacent ones are
@@ -260,6 +267,12 @@ struct MissedFusion {
 };
 
 struct Plan {
+  Plan();
+  Plan(const Plan&);
+  Plan(Plan&&) noexcept;
+  Plan& operator=(const Plan&);
+  Plan& operator=(Plan&&) noexcept;
+  ~Plan();
   std::string name;
   std::string target;  // Target::name, of the first device
   // Of the buffers and kernels, each once. The first is the main device, which the text form leaves out where it can.

@@ -1,0 +1,1 @@
+// A unit for the headers that all tests include first (tests/CMakeLists.txt).
