@@ -390,14 +390,14 @@ class RandomCats {
 
 TEST_CASE("random concatenations keep their values", "[schedule][parts][fuzz]") {
   size_t parts = 0;
-  for (uint64_t seed = 1; seed <= 80; ++seed) {
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
     const Target& target = seed % 2 ? gpu : cpu;
     const graph::Graph graph = RandomCats(seed, seed % 2 ? Device{DeviceType::Cuda, 0} : Device()).make();
     INFO("seed " << seed << "\n" << graph::print(graph));
     REQUIRE(graph::verify(graph).empty());
     parts += checked(graph, target, {{"s0", static_cast<int64_t>(seed % 6)}}, seed).parts().size();
   }
-  CHECK(parts > 50);
+  CHECK(parts > 25);
 }
 
 }  // namespace

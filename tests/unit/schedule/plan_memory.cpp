@@ -240,24 +240,24 @@ TEST_CASE("steps are put in an order that needs less memory") {
 
 TEST_CASE("what is mutated is read before and after as the program says, whatever the order costs") {
   const std::string text = R"(
-program @p on DEVICE (@x: f32[256, 1024]) {
-  temporary @t: f32[256, 1024]
+program @p on DEVICE (@x: f32[32, 128]) {
+  temporary @t: f32[32, 128]
   output @y: f32[]
-  output @z: f32[256, 1024]
-  region @a over i < 256, j < 1024 {
+  output @z: f32[32, 128]
+  region @a over i < 32, j < 128 {
     %0 = load @x[i, j]
     %1 = add(%0, %0)
     store @t[i, j] = %1
   }
-  region @m over i < 256, j < 1024 {
+  region @m over i < 32, j < 128 {
     %0 = load @t[i, j]
     store @x[i, j] = %0
   }
-  region @c over i < 256, j < 1024 {
+  region @c over i < 32, j < 128 {
     %0 = load @x[i, j]
     store @z[i, j] = %0
   }
-  region @b over i < 256, j < 1024 {
+  region @b over i < 32, j < 128 {
     %0 = load @t[i, j]
     %1 = reduce<sum>(%0) over i, j
     store @y[] = %1
