@@ -166,7 +166,7 @@ def main() -> int:
     parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parent.parent)
     root = parser.parse_args().root
     sources = sorted(p for p in (root / "csrc").rglob("*") if p.suffix in {".h", ".cpp", ".def"})
-    others = [p for d in OTHERS for p in sorted((root / d).rglob("*"))]
+    others = [p for d in OTHERS for p in sorted((root / d).rglob("*")) if "__pycache__" not in p.parts]
     pages = [p for p in sorted(root.glob("*.md")) if p.name != "CHANGELOG.md"]
     problems = [problem for path in sources for problem in problems_of(path, root)]
     problems += [problem for path in sources + others for problem in size_problems(path, root)]
