@@ -6,6 +6,8 @@ export CCACHE_BASEDIR := $(CURDIR)
 export CCACHE_NOHASHDIR := 1
 export CCACHE_DEPEND := 1
 export CCACHE_SLOPPINESS := pch_defines,time_macros
+# Set in many containers. Without bytecode on disk a process that imports torch and compiles takes three times as long, and tests start many.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: setup build demo test gpu-test wheel wheel-test bench asan clean help
 

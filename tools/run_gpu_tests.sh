@@ -2,8 +2,6 @@
 # Every suite on a CUDA device. Usage: tools/run_gpu_tests.sh BUILD_DIR
 set -euo pipefail
 cd "$(dirname "$0")/.."
-# Hundreds of tests start a process that imports torch and compiles: without bytecode on disk each takes three times as long.
-unset PYTHONDONTWRITEBYTECODE
 build=$1
 python=.venv/bin/python
 

@@ -2,8 +2,6 @@
 # Every suite that this machine can run. Usage: run_tests.sh BUILD_DIR
 set -euo pipefail
 cd "$(dirname "$0")/.."
-# Hundreds of tests start a process that imports torch and compiles: without bytecode on disk each takes three times as long.
-unset PYTHONDONTWRITEBYTECODE
 build=$1
 python=.venv/bin/python
 
@@ -13,8 +11,8 @@ step "layering and file sizes"
 "$python" tools/check_layers.py
 step "C++ suites that compile kernels or need torch"
 ctest --test-dir "$build" --output-on-failure --no-tests=error -j 2 -LE core
-# Without its checks of null, alignment, types and sizes of objects and overflow of pointers: with them the build takes half as long again
-# (CMakePresets.json).
+# Without its checks of null, alignment, types and sizes of objects and overflow of pointers: with them large files take half as long again
+# to compile (CMakePresets.json).
 step "All other C++ suites, under AddressSanitizer and UndefinedBehaviorSanitizer"
 make --no-print-directory asan
 step "Python suites"
