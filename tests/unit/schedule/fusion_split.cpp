@@ -35,9 +35,9 @@ TEST_CASE("lengths without good divisors and symbolic ones are cut by a mask", "
 }
 
 TEST_CASE("welford pieces of equal length combine", "[schedule][fusion]") {
-  Fused f = fuse_text(R"(graph @f on cuda:0 (%x: f32[16, 3, 32, 32]) {
+  Fused f = fuse_text(R"(graph @f on cuda:0 (%x: f32[64, 3, 32, 32]) {
     %mean, %m2 = reduce<welford, dims=[0, 2, 3]>(%x)
-    %v = div(%m2, 16384.0)
+    %v = div(%m2, 65536.0)
     return %mean, %v
   })");
   INFO(loops::print(f.fused));

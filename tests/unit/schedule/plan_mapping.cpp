@@ -58,7 +58,7 @@ TEST_CASE("pointwise with a broadcast operand keeps two variables and 16-byte ve
   CHECK(count_access(kernel, AccessKind::Vector) == 3);
   CHECK(kernel.always_index32);
   CHECK_FALSE(kernel.order_changed);
-  CHECK(first_launch(plan).grid_x == sym::Expr(64 * 1024 / 8 / (shape->block_threads * shape->unroll)));
+  CHECK(first_launch(plan).grid_x == sym::Expr(512 * 1024 / 8 / (shape->block_threads * shape->unroll)));
 }
 
 TEST_CASE("contiguous operands of a dynamic size become one variable with a tail") {

@@ -91,9 +91,9 @@ inline std::vector<int64_t> growing(size_t count, int64_t first, int64_t step) {
 }
 
 inline constexpr const char* gelu_bias = R"(
-program @gelu_bias on DEVICE (@x: bf16[64, 1024], @b: bf16[1024]) {
-  output @y: bf16[64, 1024]
-  region @n0 over i < 64, j < 1024 {
+program @gelu_bias on DEVICE (@x: bf16[512, 1024], @b: bf16[1024]) {
+  output @y: bf16[512, 1024]
+  region @n0 over i < 512, j < 1024 {
     %0 = load @x[i, j]
     %1 = load @b[j]
     %2 = cast<f32>(%0)
