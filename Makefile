@@ -19,6 +19,8 @@ help:
 	@echo "make gpu-test  the suites that need a CUDA device"
 	@echo "make wheel     a wheel for each CPython of 3.11, 3.12 and 3.13 that is found, into dist"
 	@echo "make wheel-test  each of them in a fresh environment with PyTorch from pip: downloads, minutes"
+	@echo "make asan      the C++ suites that need neither torch nor a compiler, under sanitizers; part of make test"
+	@echo "make clean     removes the build"
 	@echo "make bench     benchmarks against eager and Inductor, into build/benchmarks"
 
 setup:

@@ -1,37 +1,50 @@
-"""Compile time of DistilGPT2 in fresh processes: cold caches, then warm. Usage: compile_time.py [--out DIR] [--warm N]
+"""Compile time of DistilGPT2 in fresh processes: cold caches, then warm.
+
+Usage: compile_time.py [--out DIR] [--warm N] [--device cuda|cpu] [--against FOLDER] [--no-inductor]
 
 first_call: seconds of the first call of the compiled model, everything included. own: our share, from the graph that
 AOTAutograd hands over to the loaded kernels. `runs` has all processes of a row; the row itself is the one whose own share, for Inductor
 whose first call, is smallest.
+
+--against: FOLDER has the package cxxinductor of another build, whose processes take turns with ours. On many machines one process is nearly twice as
+slow as the next, PyTorch's own part included: two builds are compared by the medians of many processes (--warm 20).
+--device cpu: the same graph of tiny sizes, into compile_time_cpu.json, which no table shows. Warm, it takes the same steps but for loading the kernels.
 """
 
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
-from pathlib import Path
 
 from timing import add_no_inductor, argument_parser, chosen_backends, parse_for_cuda, save
 
 CHILD = """
-import json, sys, time, torch, transformers as tf
-backend = sys.argv[1]
+import json, sys, time
+backend, device, package = sys.argv[1:]
+if package:
+    sys.path.insert(0, package)
+import torch, transformers as tf
 torch.manual_seed(0)
-model = tf.GPT2LMHeadModel(tf.GPT2Config(n_layer=6)).to("cuda", torch.bfloat16).eval().requires_grad_(False)
-tokens = torch.randint(0, 50257, (16, 512), device="cuda")
+cuda = device == "cuda"
+wait = torch.cuda.synchronize if cuda else lambda: None
+shape, config = ((16, 512), {}) if cuda else ((2, 64), {"n_embd": 64, "n_head": 4, "vocab_size": 500, "bos_token_id": 0, "eos_token_id": 0})
+model = tf.GPT2LMHeadModel(tf.GPT2Config(n_layer=6, **config)).to(device, torch.bfloat16 if cuda else torch.float32).eval().requires_grad_(False)
+tokens = torch.randint(0, model.config.vocab_size, shape, device=device)
 result = {"own": None, "stages": None}
 with torch.no_grad():
     model(tokens, use_cache=False)
     if backend == "cxxinductor":
         import cxxinductor
+        result["package"] = cxxinductor.__file__
         listening = cxxinductor.reports.collect()
         found = listening.__enter__()
     compiled = torch.compile(model, backend=backend, dynamic=False)
-    torch.cuda.synchronize()
+    wait()
     start = time.perf_counter()
     compiled(tokens, use_cache=False)
-    torch.cuda.synchronize()
+    wait()
     result["first_call"] = time.perf_counter() - start
 if backend == "cxxinductor":
     result["stages"] = [list(stage) for report in found for stage in report.details["times"]]
@@ -40,30 +53,53 @@ print("RESULT " + json.dumps(result))
 """
 
 
-def first_call(backend, cache):
-    environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": f"{cache}/inductor", "TRITON_CACHE_DIR": f"{cache}/triton",
-                   "CXXINDUCTOR_CACHE_DIR": f"{cache}/cxxinductor"}
-    done = subprocess.run([sys.executable, "-c", CHILD, backend], env=environment, capture_output=True, text=True, check=False)
+def first_call(candidate, cache, device, package):
+    folder = os.path.join(cache, candidate)
+    environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": f"{folder}/inductor", "TRITON_CACHE_DIR": f"{folder}/triton",
+                   "CXXINDUCTOR_CACHE_DIR": f"{folder}/cxxinductor"}
+    backend = "inductor" if candidate == "inductor" else "cxxinductor"
+    done = subprocess.run([sys.executable, "-c", CHILD, backend, device, package], env=environment, capture_output=True, text=True, check=False)
     lines = [line for line in done.stdout.splitlines() if line.startswith("RESULT ")]
     if not lines:
-        raise RuntimeError(f"{backend}: {done.stderr[-2000:]}")
+        raise RuntimeError(f"{candidate}: {done.stderr[-2000:]}")
     return json.loads(lines[-1][len("RESULT "):])
+
+
+def row_of(candidate, state, runs):
+    return {"backend": candidate, "cache": state, **min(runs, key=lambda run: run["own"] or run["first_call"]), "runs": runs}
+
+
+def print_row(row):
+    own = [run["own"] * 1e3 for run in row["runs"] if run["own"] is not None]
+    shares = f", our share after AOTAutograd {min(own):.2f} ms at least, median {statistics.median(own):.2f} ms" if own else ""
+    print(f"{row['backend']:<12} {row['cache']}: first call {row['first_call']:.2f} s{shares}", flush=True)
 
 
 def main():
     parser = argument_parser(__doc__)
     parser.add_argument("--warm", type=int, default=1, help="warm processes of each backend")
+    parser.add_argument("--device", default="cuda", choices=("cuda", "cpu"))
+    parser.add_argument("--against", metavar="FOLDER", default="", help="where another build's package lies")
     add_no_inductor(parser)
     args = parse_for_cuda(parser)
+    packages = {backend: "" for backend in chosen_backends(args, ("inductor", "cxxinductor"))}
+    if args.against:
+        if not os.path.isdir(os.path.join(args.against, "cxxinductor")):
+            parser.error(f"--against: no folder cxxinductor in {args.against}")
+        packages["against"] = os.path.abspath(args.against)
     rows = []
     with tempfile.TemporaryDirectory() as cache:
-        for state in ("cold", "warm"):
-            for backend in chosen_backends(args, ("inductor", "cxxinductor")):
-                runs = [first_call(backend, cache) for _ in range(args.warm if state == "warm" else 1)]
-                rows.append({"backend": backend, "cache": state, **min(runs, key=lambda run: run["own"] or run["first_call"]), "runs": runs})
-                own = "" if rows[-1]["own"] is None else f", our share after AOTAutograd {rows[-1]['own'] * 1e3:.2f} ms"
-                print(f"{backend:<12} {state}: first call {rows[-1]['first_call']:.2f} s{own}", flush=True)
-    save("compile_time", {"unit": "seconds", "model": "DistilGPT2 16x512 bf16", "rows": rows}, args.out)
+        for state, times in (("cold", 1), ("warm", args.warm)):
+            runs = {candidate: [] for candidate in packages}
+            for _ in range(times):
+                for candidate, package in packages.items():
+                    runs[candidate].append(first_call(candidate, cache, args.device, package))
+            rows += [row_of(candidate, state, found) for candidate, found in runs.items()]
+            for row in rows[-len(runs):]:
+                print_row(row)
+    results = {"unit": "seconds", "model": "DistilGPT2 16x512 bf16" if args.device == "cuda" else "DistilGPT2, tiny", "rows": rows}
+    on_cpu = args.device == "cpu"
+    save("compile_time_cpu" if on_cpu else "compile_time", results, args.out, {"cpus": os.cpu_count()} if on_cpu else None)
 
 
 if __name__ == "__main__":

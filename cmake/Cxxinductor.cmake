@@ -18,6 +18,7 @@ find_path(NLOHMANN_JSON_INCLUDE_DIR nlohmann/json.hpp REQUIRED)
 find_path(MINIZIP_INCLUDE_DIR minizip/unzip.h REQUIRED)
 find_library(MINIZIP_LIBRARY minizip REQUIRED)
 find_library(ZLIB_LIBRARY z REQUIRED)
+find_path(XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
 # Static: SHA-256 and Ed25519 are a tenth of nettle. Its archives are position-independent.
 find_path(NETTLE_INCLUDE_DIR nettle/eddsa.h REQUIRED)
 find_library(HOGWEED_LIBRARY NAMES libhogweed.a hogweed REQUIRED)

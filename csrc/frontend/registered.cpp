@@ -5,6 +5,7 @@
 
 #include "frontend/accumulate.h"
 #include "frontend/aten_table.h"
+#include "ir/graph/infer.h"
 #include "ir/registered_ops.h"
 
 namespace cxxinductor::frontend {
@@ -22,10 +23,10 @@ Results import_scalar_op(CallContext& context) {
   }
   if (terms.size() != static_cast<size_t>(row.arity)) return context.decline("it has fewer arguments than it is registered with");
   const auto dtype = operation_dtype(context, op, terms);
-  int rank = 0;
+  Sizes sizes;
   for (const Term& operand : terms)
-    if (const auto* id = std::get_if<ValueId>(&operand)) rank = std::max(rank, context.rank(*id));
-  if (rank != static_cast<int>(context.result().sizes.size())) return context.decline("its result is not of its operands' broadcast size");
+    if (const auto* id = std::get_if<ValueId>(&operand)) sizes = graph::broadcast_sizes(context.assumptions(), sizes, context.value(*id).sizes);
+  if (!graph::same_sizes(context.assumptions(), sizes, context.result().sizes)) return context.decline("its result is not of its operands' broadcast size");
   if (dtype != context.result().dtype) return context.decline("its result has another dtype than its operands together");
   return apply(context, op, terms, *dtype, ScalarRounding::Never);
 }

@@ -9,6 +9,7 @@
 
 #include "frontend/aten_table.h"
 #include "frontend/indices.h"
+#include "frontend/promotion.h"
 #include "frontend/row_sums.h"
 #include "frontend/slices.h"
 #include "ir/device_types.h"
@@ -63,6 +64,7 @@ std::optional<ValueId> scalar_tensor(CallContext& context, size_t position, std:
   const auto real = constant_real(*number);
   if (!is_float(dtype) && std::holds_alternative<double>(*number)) return std::nullopt;
   const auto* integer = std::get_if<int64_t>(&*number);
+  if (!is_float(dtype) && !immediate(*number, dtype)) return std::nullopt;  // eager raises
   const Scalar scalar = integer ? Scalar::from_integer(dtype, *integer) : Scalar::from_real(dtype, *real);
   return context.build.full(scalar, dtype, context.result().device, sizes);
 }

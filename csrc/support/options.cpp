@@ -37,6 +37,9 @@ constexpr std::array variable_rows{
     VariableInfo{"CXXINDUCTOR_BUILD_TYPE", "CMake's build type for `setup.py`; default Release"},
     VariableInfo{"CXXINDUCTOR_BLESS", "1: tests of golden files write what they find as what they expect"},
     VariableInfo{"CXXINDUCTOR_FUZZ_SEED", "seed of the fuzzers, or random"},
+    VariableInfo{"CXXINDUCTOR_TEXTS", "folder that the test of emitted text writes all of it into"},
+    VariableInfo{"CXXINDUCTOR_TEXT_MUTATIONS", "texts that the fuzzer of readers makes of each form"},
+    VariableInfo{"CXXINDUCTOR_TEST_TARGET", "library of a target that the tests of kernels run"},
 };
 
 bool is_hex_digit(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }

@@ -252,6 +252,7 @@ driver::BisectReport bisect_reproducer(std::string_view text, const Options& opt
   const std::vector<Device> devices = request.inputs.targets.devices();
   add_targets(request.inputs.environment, {devices.begin(), devices.end()}, request.inputs.targets);
   request.inputs.environment.any_order = !options.eager_numerics();
+  request.inputs.environment.deterministic = at::globalContext().deterministicAlgorithms();
   request.arguments = arguments_of(request.form, settings.inputs);
   request.make_externs = [] { return aten_externs(kSeed); };
   if (settings.against_eager) request.expected = run_eagerly(*calls, settings.inputs);

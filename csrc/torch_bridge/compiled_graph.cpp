@@ -202,6 +202,7 @@ struct CompiledGraph::Impl {
 driver::Report plan_calls(model::CallGraph calls, const Targets& targets, const Options& options) {
   frontend::ImportEnvironment environment{.deterministic = at::globalContext().deterministicAlgorithms(), .any_order = !options.eager_numerics()};
   add_targets(environment, devices_of(calls), targets);
+  environment.gpus.clear();  // the plan may run on others of the architecture, with other numbers of multiprocessors
   driver::Request request;
   std::map<Device, int64_t> eager_peaks = model::eager_peaks(calls);
   frontend::ImportNotes notes;

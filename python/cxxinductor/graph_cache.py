@@ -67,7 +67,8 @@ def used(options: "_C.Options", load: LoadGraph, when: str, extensions: str) -> 
         whether the cache is used; AOTAutograd's compilers then have to be ``compiler``'s.
     """
     wanted = (
-        all(options.get(name) == value for name, value in (("cache", "on"), ("dump", ""), ("check", "off"), ("verify", "boundaries")))
+        all(options.get(name) == value for name, value in (("cache", "on"), ("dump", ""), ("check", "off")))
+        and options.get("verify") != "each"
         and functorch_config.enable_autograd_cache
         and not torch.compiler.config.force_disable_caches
         and not autograd_cache.should_bundle_autograd_cache()

@@ -487,3 +487,12 @@ class TestTwoGpus:
         torch.manual_seed(3)
         actual = torch.compile(fn, backend="cxxinductor")(x, y)
         assert all(torch.equal(a, b) for a, b in zip(actual, expected))
+
+
+def test_random_numbers_do_not_depend_on_the_gpus_size():
+    """A plan for an architecture may run on GPUs with other numbers of multiprocessors: how many threads draw is found when it runs."""
+    with FakeTensorMode():
+        x = fake(1000, 1000)
+    text = cxxinductor.plan_text(lambda x: F.dropout(x, training=True), x)
+    (state,) = re.findall(r'(@\d+) = extern "cxxinductor::philox_state"', text)
+    assert f"load {state}[2]" in text, text

@@ -83,6 +83,18 @@ def test_sizes_may_be_symbols(device):
         torch.testing.assert_close(fn(x), swish_op(x, 0.5) + 1)
 
 
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_results_of_other_sizes_run_as_calls(device, dynamic):
+    overload = op("one_more", "(Tensor x) -> Tensor", lambda x: torch.cat([x, x[:1]]))
+    cxxinductor.register_op(overload, cuda="({0})", cpu="({0})")
+    x = torch.randn(6, device=device)
+    if dynamic:
+        torch._dynamo.mark_dynamic(x, 0)
+    result, _, calls = kernels_and_calls(lambda x: overload(x) * 2, x)
+    assert calls == 1
+    assert torch.equal(result, overload(x) * 2)
+
+
 def test_check_compares_with_the_definition(device):
     swish_op = swish()
     x = torch.randn(64, device=device)

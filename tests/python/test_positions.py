@@ -201,3 +201,16 @@ def test_arithmetic_of_positions_wraps_as_eager_does(dynamic, device):
     x = torch.randn(64, device=device)
     for actual, expected in zip(torch.compile(fn, backend="cxxinductor", dynamic=dynamic)(x), fn(x)):
         assert torch.equal(actual, expected)
+
+
+def test_a_sum_over_positions_that_differ_along_it(device):
+    """Rows of the square are gathered from others: which positions are compared is data of the very dimension that is summed over."""
+
+    def fn(rows, wanted, values):
+        positions = torch.arange(100, device=rows.device).view(10, 10).gather(0, rows)
+        return torch.where(positions == wanted[:, None], values[:, None], 0.0).sum(1)
+
+    rows = torch.randint(0, 10, (7, 10), device=device)
+    wanted = 10 * rows[:, 3] + 3
+    values = torch.randn(7, device=device)
+    assert torch.equal(torch.compile(fn, backend="cxxinductor", fullgraph=True)(rows, wanted, values), values)

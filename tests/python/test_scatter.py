@@ -563,3 +563,9 @@ def test_calls_read_windows_of_what_strides_cannot_express(device):
         check(fn, torch.randn(3, 3, device=device).bfloat16(), device=device)
         torch._dynamo.reset()
         check(fn, torch.randn(5, 4, device=device), device=device, dynamic=True)
+
+
+@pytest.mark.parametrize("fn", [lambda x, index: x.scatter(0, index, 300), lambda x, index: x.index_fill(0, index, -129)], ids=["scatter", "index_fill"])
+def test_numbers_that_the_dtype_cannot_hold_raise(fn, device):
+    with pytest.raises(RuntimeError, match="without overflow"):
+        torch.compile(fn, backend="cxxinductor")(torch.zeros(5, dtype=torch.int8, device=device), torch.tensor([0, 2], device=device))

@@ -20,7 +20,7 @@ bool is_zero(const Region& region, StmtId id) {
   return constant && !constant->value.truth();
 }
 
-// sum over `var` of (position == place and the other conditions ? value : 0), where position is var + offset.
+// sum over `var` of (position == place and the other conditions ? value : 0), where position is var + offset, and only it varies over the sum.
 struct OneHot {
   VarId var;
   sym::Expr offset;
@@ -64,6 +64,7 @@ class Finder {
       if (over_ != VarSet::of(VarId(v))) continue;
       sym::Expr coefficient, rest;
       if (!sym::split_linear(index->value, region_.symbol(VarId(v)), &coefficient, &rest) || !coefficient.is_constant(1)) return false;
+      if (!(loops::vars_of(region_, rest) & over_).empty()) return false;
       found_.var = VarId(v);
       found_.offset = rest;
       found_.place = place;
@@ -109,8 +110,8 @@ class Rewriter {
 
   StmtId chosen(const OneHot& sum, const Stmt& stmt) {
     const auto bound = [&](sym::Expr e) { return builder_.emit({loops::Index{e}, DType::I64, {}, stmt.origin}); };
-    const sym::Expr end = sum.offset + region_.vars[sum.var].extent;
-    StmtId condition = truth(ScalarOp::LogicalAnd, truth(ScalarOp::Ge, now(sum.place), bound(sum.offset), stmt.origin),
+    const sym::Expr begin = loops::replace(sum.offset, renaming_.expressions), end = begin + region_.vars[sum.var].extent;
+    StmtId condition = truth(ScalarOp::LogicalAnd, truth(ScalarOp::Ge, now(sum.place), bound(begin), stmt.origin),
                              truth(ScalarOp::Lt, now(sum.place), bound(end), stmt.origin), stmt.origin);
     for (StmtId other : sum.conditions) condition = truth(ScalarOp::LogicalAnd, condition, now(other), stmt.origin);
     const StmtId zero = builder_.emit({loops::Constant{Scalar::from_integer(stmt.dtype, 0)}, stmt.dtype, {}, stmt.origin});

@@ -274,7 +274,7 @@ runtime::CodeByHash CpuKernelProvider::compile_for_package(const plan::Plan& pla
     emit(unit);
     const std::string key = cache_key(identity, unit.content);
     const auto cached = cache_ ? cache_->get(key) : std::nullopt;
-    std::string bytes = cached ? std::string(text_of(*cached)) : compiler_.compile(unit.source.text, cpu_compile_flags(target_), unit.what(), limits);
+    std::string bytes = cached ? std::string(text_of(*cached)) : compile(unit, limits);
     if (cache_ && !cached) cache_->put(key, bytes);
     const ForkGuard guard(ForkLock::Leaf);
     code.insert_or_assign(packaged_hash(unit.content), std::move(bytes));

@@ -62,6 +62,18 @@ CompiledCubin compile_cuda_unit(NvrtcSource& nvrtc, const std::string& source, c
   return out;
 }
 
+// Blames the op whose text the user gave, where the kernel has one.
+static CompiledCubin compile_kernel(NvrtcSource& nvrtc, const std::string& source, const std::string& arch, const plan::Kernel& kernel,
+                                    runtime::DiskCache* cache, bool rebuild, const InterruptCheck& interrupted,
+                                    std::chrono::milliseconds patience = runtime::DiskCache::kPatience) {
+  try {
+    return compile_cuda_unit(nvrtc, source, arch, kernel.name, cache, rebuild, interrupted, patience);
+  } catch (const InternalError& error) {
+    codegen::throw_if_registered({&kernel}, error);
+    throw;
+  }
+}
+
 runtime::CodeByHash compile_cuda_for_package(const plan::Plan& plan, Device device, const Target& target, const CudaEmitter& emitter, NvrtcSource& nvrtc,
                                              runtime::CompilePool& pool, runtime::DiskCache* cache) {
   runtime::CodeByHash code;
@@ -70,7 +82,7 @@ runtime::CodeByHash compile_cuda_for_package(const plan::Plan& plan, Device devi
   const auto add = [&](const plan::Kernel& kernel, plan::Variant variant) {
     tasks.push_back({kernel.name, compile_cost(kernel), [&, variant](const InterruptCheck& stopped) {
                        const std::string source = emitter(kernel, variant, plan.origins).text;
-                       std::string cubin = compile_cuda_unit(nvrtc, source, target.arch, kernel.name, cache, false, stopped).cubin;
+                       std::string cubin = compile_kernel(nvrtc, source, target.arch, kernel, cache, false, stopped).cubin;
                        const ForkGuard guard(ForkLock::Leaf);
                        code.insert_or_assign(packaged_hash(source, target.arch), std::move(cubin));
                      }});
@@ -176,13 +188,7 @@ bool CudaKernelProvider::find_packaged(Unit& unit) {
 void CudaKernelProvider::compile_unit(Unit& unit, bool rebuild, const InterruptCheck& interrupted, std::chrono::milliseconds patience) {
   const plan::Kernel& kernel = plan_kernels_[unit.id];
   unit.source = emitter_(kernel, unit.variant, origins_);
-  CompiledCubin compiled;
-  try {
-    compiled = compile_cuda_unit(nvrtc_, unit.source.text, target_.arch, kernel.name, cache_, rebuild, interrupted, patience);
-  } catch (const InternalError& error) {
-    codegen::throw_if_registered({&kernel}, error);
-    throw;
-  }
+  CompiledCubin compiled = compile_kernel(nvrtc_, unit.source.text, target_.arch, kernel, cache_, rebuild, interrupted, patience);
   unit.cubin = std::move(compiled.cubin);
   unit.from_cache = compiled.from_cache;
   unit.from_package = false;
