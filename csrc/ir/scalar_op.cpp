@@ -187,7 +187,7 @@ constexpr bool is_name(std::string_view name) {
   return letters;
 }
 
-// Holes are {0} to {arity - 1}, {T} and {f}; every operand is used.
+// Placeholders are {0} to {arity - 1}, {T} and {f}; every operand is used.
 constexpr bool is_spelling(std::string_view text, int arity) {
   if (text.empty()) return true;
   unsigned used = 0;

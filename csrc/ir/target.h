@@ -15,7 +15,7 @@ struct Target {
   std::string name;  // "cuda", "cpu"
   DeviceType device{};
   std::string arch;       // "sm_90a"; "x86-64-v3", "x86-64-v4"
-  int vector_bytes = 32;  // widest load: 16 on CUDA, 32 or 64 on the CPU
+  int vector_bytes = 32;  // widest load: 16 on CUDA, 16, 32 or 64 on the CPU
   int warp = 1;           // threads that exchange registers: 32 on CUDA
   int max_threads_per_block = 1;
   int multiprocessors = 1;             // SMs; CPU: threads to divide work for

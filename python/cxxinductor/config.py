@@ -15,7 +15,7 @@ _WIDTH = 132  # of a line of the printed table
 
 class OptionTable(list):
     """One dict per option: name, type (bool, int, float or str), default, values (the words that it accepts; empty: every value of its type),
-    environment (variable) and doc. ``str()`` of it is a table for people."""
+    environment (variable), decides_what_is_compiled (bool) and doc. ``str()`` of it is a table for people."""
 
     def __str__(self) -> str:
         return "\n".join(line for row in self for line in _describe_option(row))

@@ -137,7 +137,8 @@ _IN_PYTHON = (types.FunctionType, types.MethodType, functools.partial)
 _CACHED = type(functools.lru_cache(len))
 _OF_TYPES = ("typing", "typing_extensions", "types")  # modules of callable objects that are no functions
 _FOLDER = os.path.dirname(torch.typename.__code__.co_filename) + os.sep  # of PyTorch, as its code names it
-_DECORATORS = tuple(module.__file__ for module in (typing, typing_extensions))  # whose functions stand around some of PyTorch's
+# Files whose functions stand around some of PyTorch's; device.py: register_device's, around Tensor.new_tensor.
+_DECORATORS = (typing.__file__, typing_extensions.__file__, os.path.join(os.path.dirname(__file__), "device.py"))
 
 
 def _functions_of_other_names() -> list[str]:

@@ -11,7 +11,7 @@ from torch._inductor import config as inductor_config
 from torch.testing._internal.two_tensor import TwoTensor
 from traced_graphs import autograd_cache, scaled, traced  # noqa: F401
 
-from cxxinductor import graph_key
+from cxxinductor import device, graph_key
 
 pytestmark = pytest.mark.usefixtures("autograd_cache")
 
@@ -243,7 +243,19 @@ def test_hooks_around_a_compile_leave_no_key(traced):
     assert traced.during(run)[0] == 1
 
 
-@pytest.mark.parametrize("off", [{"cache": "off"}, {"dump": "plan"}, {"check": "interp"}], ids=str)
+def test_the_recorded_devices_new_tensor_leaves_the_keys(traced, monkeypatch):
+    monkeypatch.setattr(torch.Tensor, "new_tensor", torch.Tensor.new_tensor)
+    device._make_new_tensor_known("recorded")
+    run = lambda: traced.through_aten(scaled)(torch.ones(4, 4))  # noqa: E731
+    assert [traced.during(run)[0] for _ in range(2)] == [1, 0]
+
+
+def test_graphs_that_are_not_verified_are_kept(traced):
+    run = lambda: traced.through_aten(scaled, verify="off")(torch.ones(4, 4))  # noqa: E731
+    assert [traced.during(run)[0] for _ in range(2)] == [1, 0]
+
+
+@pytest.mark.parametrize("off", [{"cache": "off"}, {"dump": "plan"}, {"check": "interp"}, {"verify": "each"}], ids=str)
 def test_options_that_turn_it_off(traced, off, tmp_path):
     run = lambda: traced.through_aten(scaled, dump_dir=str(tmp_path / "dump"), **off)(torch.ones(4, 4))  # noqa: E731
     assert [traced.during(run)[0] for _ in range(2)] == [1, 1]

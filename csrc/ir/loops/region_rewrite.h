@@ -22,11 +22,11 @@ struct Renaming {
 // Of a body whose statements move into a region with the same variables.
 Renaming identity_renaming(const Region& region);
 
-// Appends to a region whose variables are set. Equal statements are emitted once; `dtype` of a statement is kept, its
-// `vars` are computed.
 // The value of a statement as an expression of sizes and positions, where it is one without data.
 std::optional<sym::Expr> expression_of(const Stmt& stmt);
 
+// Appends to a region whose variables are set. Equal statements are emitted once; `dtype` of a statement is kept, its
+// `vars` are computed.
 class BodyBuilder {
  public:
   BodyBuilder(Region& region, const sym::Assumptions& assumptions);
