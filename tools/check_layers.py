@@ -38,6 +38,7 @@ SHARED_BY_FAMILIES = {"region", "body"}
 CONFINED = {
     r"^(torch|ATen|c10|caffe2)/": ["torch_bridge", "api", "cli"],
     r"^(cuda|nvrtc|cuda_runtime)\.h$": ["targets/cuda"],
+    r"^nvtx3/": ["torch_bridge"],
     r"^ginac/": ["sym"],
     r"^nlohmann/": ["readers", "package", "driver"],
     r"^(minizip/|zlib\.h)": ["readers"],

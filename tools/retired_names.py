@@ -12,11 +12,13 @@ PartTable SliceRecord
 Kind::Part Kind::Slice
 Hole OperandRef
 for_each_hole for_each_operand_ref
+HoleFillings kernels::Values
 fill_holes render_template
 find_choice find_select_region
 rests_of uncovered_ranges
 cut_region partition_region
 random_words random_bits
+mapping_words fields
 home_words memory_space_keywords
 fold_positions propagate_indices
 graph-positions graph-propagate-indices
@@ -24,12 +26,14 @@ interp::Window interp::MemRef
 Kind::Own Kind::Standalone
 walk_rows fuse_mixed_order_reductions
 walked_var serial_var
+mapping\\.walk plan::SerialRows
 open_products lower_matmuls
 ProductSize MatmulSize
 estimate_product estimate_matmul
 Home:: MemorySpace::
 join_siblings fuse_siblings
 cxxi_join_\\w+ cxxi_block_reduce
+mapping\\.resident is_persistent
 choose_residents choose_persistent_values
 schedule_resident schedule_persistent
 Kind::Once Kind::PerRow
@@ -75,6 +79,7 @@ finish_compiles wait_for_compiles
 run_later run_in_background
 Takeover BufferReuse
 take_over reuse_storage
+mapping\\.band Matmul::group_m
 MappingKind plan::Shape
 drop_roundings elide_rounding_casts
 loops-roundings loops-elide-rounding-casts

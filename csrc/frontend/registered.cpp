@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "frontend/accumulate.h"
 #include "frontend/aten_table.h"
@@ -10,6 +11,24 @@
 
 namespace cxxinductor::frontend {
 namespace {
+
+// Whether the tensors among the terms broadcast to the sizes, as is provable, and not to smaller ones.
+bool broadcast_to(const CallContext& context, const std::vector<Term>& terms, const Sizes& sizes) {
+  std::vector<bool> reached(sizes.size());
+  for (const Term& operand : terms) {
+    const auto* id = std::get_if<ValueId>(&operand);
+    if (!id) continue;
+    const Sizes& own = context.value(*id).sizes;
+    if (own.size() > sizes.size()) return false;
+    const size_t first = sizes.size() - own.size();
+    for (size_t d = 0; d < own.size(); ++d) {
+      const bool same = graph::same_sizes(context.assumptions(), {own[d]}, {sizes[first + d]});
+      if (!same && !own[d].is_constant(1)) return false;
+      if (same) reached[first + d] = true;
+    }
+  }
+  return std::ranges::all_of(reached, std::identity());
+}
 
 Results import_scalar_op(CallContext& context) {
   const ScalarOp op = *find_registered_scalar_op(model::full_name(context.call()));
@@ -23,10 +42,7 @@ Results import_scalar_op(CallContext& context) {
   }
   if (terms.size() != static_cast<size_t>(row.arity)) return context.decline("it has fewer arguments than it is registered with");
   const auto dtype = operation_dtype(context, op, terms);
-  Sizes sizes;
-  for (const Term& operand : terms)
-    if (const auto* id = std::get_if<ValueId>(&operand)) sizes = graph::broadcast_sizes(context.assumptions(), sizes, context.value(*id).sizes);
-  if (!graph::same_sizes(context.assumptions(), sizes, context.result().sizes)) return context.decline("its result is not of its operands' broadcast size");
+  if (!broadcast_to(context, terms, context.result().sizes)) return context.decline("its result is not of its operands' broadcast size");
   if (dtype != context.result().dtype) return context.decline("its result has another dtype than its operands together");
   return apply(context, op, terms, *dtype, ScalarRounding::Never);
 }

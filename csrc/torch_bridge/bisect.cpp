@@ -250,9 +250,8 @@ driver::BisectReport bisect_reproducer(std::string_view text, const Options& opt
   request.inputs.targets = settings.targets.devices().empty() ? targets_for(devices_of_form(request.form), options) : settings.targets;
   request.inputs.schemas = &schemas;
   const std::vector<Device> devices = request.inputs.targets.devices();
+  request.inputs.environment = import_environment(options, at::globalContext().deterministicAlgorithms());
   add_targets(request.inputs.environment, {devices.begin(), devices.end()}, request.inputs.targets);
-  request.inputs.environment.any_order = !options.eager_numerics();
-  request.inputs.environment.deterministic = at::globalContext().deterministicAlgorithms();
   request.arguments = arguments_of(request.form, settings.inputs);
   request.make_externs = [] { return aten_externs(kSeed); };
   if (settings.against_eager) request.expected = run_eagerly(*calls, settings.inputs);

@@ -200,7 +200,7 @@ struct CompiledGraph::Impl {
 };
 
 driver::Report plan_calls(model::CallGraph calls, const Targets& targets, const Options& options) {
-  frontend::ImportEnvironment environment{.deterministic = at::globalContext().deterministicAlgorithms(), .any_order = !options.eager_numerics()};
+  frontend::ImportEnvironment environment = import_environment(options, at::globalContext().deterministicAlgorithms());
   add_targets(environment, devices_of(calls), targets);
   environment.gpus.clear();  // the plan may run on others of the architecture, with other numbers of multiprocessors
   driver::Request request;
@@ -258,7 +258,7 @@ void CompiledGraph::Impl::compile(const model::CallGraph& given, frontend::Impor
 // compile, or what is done instead where that fails.
 void CompiledGraph::Impl::compile_or_fall_back(model::CallGraph calls, const CompileSettings& settings, const InterruptCheck& interrupted) {
   check_target(options);
-  frontend::ImportEnvironment environment{.deterministic = settings.deterministic, .any_order = !options.eager_numerics()};
+  frontend::ImportEnvironment environment = import_environment(options, settings.deterministic);
   try {
     if (options.tier == "aten") throw_unsupported("the option tier=aten asks for it");
     if (settings.default_dtype != c10::ScalarType::Float)

@@ -30,6 +30,10 @@ std::set<Device> devices_of(const model::CallGraph& calls) {
   return devices;
 }
 
+frontend::ImportEnvironment import_environment(const Options& options, bool deterministic) {
+  return {.deterministic = deterministic, .any_order = !options.eager_numerics()};
+}
+
 void add_targets(frontend::ImportEnvironment& environment, const std::set<Device>& devices, const Options& options) {
   for (Device device : devices) add_target(environment, device, target_for(device, options));
 }

@@ -83,6 +83,23 @@ def test_sizes_may_be_symbols(device):
         torch.testing.assert_close(fn(x), swish_op(x, 0.5) + 1)
 
 
+OF_OTHER_SIZES = {
+    "outer": ("(Tensor a, Tensor b) -> Tensor", lambda a, b: a[:, None] * b, "({0} * {1})"),
+    "joined": ("(Tensor a, Tensor b) -> Tensor", lambda a, b: torch.cat([a, b]), "({0} + {1})"),
+}
+
+
+@pytest.mark.parametrize("name", OF_OTHER_SIZES)
+def test_operands_that_do_not_broadcast_run_as_calls(device, name):
+    signature, implementation, text = OF_OTHER_SIZES[name]
+    overload = op(name, signature, implementation)
+    cxxinductor.register_op(overload, cuda=text, cpu=text)
+    a, b = torch.randn(3, device=device), torch.randn(4, device=device)
+    result, kernels, calls = kernels_and_calls(lambda a, b: overload(a, b) * 2, a, b)
+    assert (kernels, calls) == (1, 1)
+    assert torch.equal(result, overload(a, b) * 2)
+
+
 @pytest.mark.parametrize("dynamic", [False, True])
 def test_results_of_other_sizes_run_as_calls(device, dynamic):
     overload = op("one_more", "(Tensor x) -> Tensor", lambda x: torch.cat([x, x[:1]]))
@@ -90,8 +107,8 @@ def test_results_of_other_sizes_run_as_calls(device, dynamic):
     x = torch.randn(6, device=device)
     if dynamic:
         torch._dynamo.mark_dynamic(x, 0)
-    result, _, calls = kernels_and_calls(lambda x: overload(x) * 2, x)
-    assert calls == 1
+    result, kernels, calls = kernels_and_calls(lambda x: overload(x) * 2, x)
+    assert (kernels, calls) == (1, 1)
     assert torch.equal(result, overload(x) * 2)
 
 

@@ -46,6 +46,17 @@ bool may_need_index64(const plan::Kernel& kernel) {
   return !kernel.always_index32 && sym::bounds(kernel.index_limit, kernel.assumptions).high >= plan::index32_limit;
 }
 
+// Blames the op whose text the user gave, where the kernel has one.
+CompiledCubin compile_kernel(NvrtcSource& nvrtc, const std::string& source, const std::string& arch, const plan::Kernel& kernel, runtime::DiskCache* cache,
+                             bool rebuild, const InterruptCheck& interrupted, std::chrono::milliseconds patience = runtime::DiskCache::kPatience) {
+  try {
+    return compile_cuda_unit(nvrtc, source, arch, kernel.name, cache, rebuild, interrupted, patience);
+  } catch (const InternalError& error) {
+    codegen::throw_if_registered({&kernel}, error);
+    throw;
+  }
+}
+
 }  // namespace
 
 CompiledCubin compile_cuda_unit(NvrtcSource& nvrtc, const std::string& source, const std::string& arch, const std::string& what, runtime::DiskCache* cache,
@@ -60,18 +71,6 @@ CompiledCubin compile_cuda_unit(NvrtcSource& nvrtc, const std::string& source, c
   CompiledCubin out{nvrtc.get().compile_to_cubin(source, arch, what, {}, interrupted).cubin, false};
   if (cache) cache->put(key, out.cubin);
   return out;
-}
-
-// Blames the op whose text the user gave, where the kernel has one.
-static CompiledCubin compile_kernel(NvrtcSource& nvrtc, const std::string& source, const std::string& arch, const plan::Kernel& kernel,
-                                    runtime::DiskCache* cache, bool rebuild, const InterruptCheck& interrupted,
-                                    std::chrono::milliseconds patience = runtime::DiskCache::kPatience) {
-  try {
-    return compile_cuda_unit(nvrtc, source, arch, kernel.name, cache, rebuild, interrupted, patience);
-  } catch (const InternalError& error) {
-    codegen::throw_if_registered({&kernel}, error);
-    throw;
-  }
 }
 
 runtime::CodeByHash compile_cuda_for_package(const plan::Plan& plan, Device device, const Target& target, const CudaEmitter& emitter, NvrtcSource& nvrtc,
