@@ -2,6 +2,9 @@
 //
 // A thread of the host runs one block at a time. The block's threads are fibers with stacks of their own, which take turns: each runs until it
 // waits for others. Shared memory is memory of the thread of the host.
+
+// Ubuntu's GCC asks the C library to stop jumps to another stack, which is what changes fibers.
+#undef _FORTIFY_SOURCE
 #include <ucontext.h>
 
 #include <cmath>

@@ -26,10 +26,13 @@ def environment(device, tmp_path, monkeypatch):
     compared. For the CPU there is no GPU."""
     if device == "cpu":
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+        yield
         return
     monkeypatch.setenv("CXXINDUCTOR_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("NVIDIA_TF32_OVERRIDE", "0")
-    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
+    # Not by attribute: torch.testing's own tests, whose inputs ours share, forbid it in their process.
+    with torch.backends.cudnn.flags(enabled=True, benchmark=torch.backends.cudnn.benchmark, allow_tf32=False):
+        yield
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """Targets that users register: examples/host_simt, whose kernels are threads in blocks on the host."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -71,6 +72,30 @@ def test_inputs_at_any_address():
     run = check(lambda x: x + 1, torch.zeros(64))
     base = torch.randn(65)
     torch.testing.assert_close(run(base[1:]), base[1:] + 1)
+
+
+TWO_TURNS = """
+#include "simt.h"
+void kernel(unsigned int* found) {
+  found[threadIdx.x] = threadIdx.x + 5;
+  host_simt::block->wait_for_block();
+  if (threadIdx.x == 0) found[0] = found[63];
+}
+int main() {
+  unsigned int found[64] = {};
+  unsigned int* pointer = found;
+  void* const arguments[] = {&pointer};
+  const uint32_t grid[3] = {1, 1, 1}, threads[3] = {64, 1, 1};
+  return host_simt::run(&kernel, arguments, grid, threads, int64_t{0}, uint64_t{0}, uint64_t{1}) ? static_cast<int>(found[0]) : 0;
+}
+"""
+
+
+def test_c_libraries_that_watch_jumps(tmp_path):
+    (tmp_path / "kernel.cpp").write_text(TWO_TURNS)
+    words = ["c++", "-std=c++20", "-O2", "-Wp,-D_FORTIFY_SOURCE=2", f"-I{ROOT / 'examples' / 'host_simt'}", tmp_path / "kernel.cpp", "-o", tmp_path / "kernel"]
+    subprocess.run(words, check=True)
+    assert subprocess.run([tmp_path / "kernel"], check=False).returncode == 68
 
 
 def test_training():
