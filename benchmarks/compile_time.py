@@ -69,10 +69,16 @@ def row_of(candidate, state, runs):
     return {"backend": candidate, "cache": state, **min(runs, key=lambda run: run["own"] or run["first_call"]), "runs": runs}
 
 
-def print_row(row):
-    own = [run["own"] * 1e3 for run in row["runs"] if run["own"] is not None]
-    shares = f", our share after AOTAutograd {min(own):.2f} ms at least, median {statistics.median(own):.2f} ms" if own else ""
-    print(f"{row['backend']:<12} {row['cache']}: first call {row['first_call']:.2f} s{shares}", flush=True)
+def share_of(runs):
+    own = [run["own"] * 1e3 for run in runs if run["own"] is not None]
+    if len(own) == 1:
+        return f", our share after AOTAutograd {own[0]:.2f} ms"
+    return f", our share after AOTAutograd {min(own):.2f} ms at least, median {statistics.median(own):.2f} ms" if own else ""
+
+
+def print_runs(candidate, state, runs, which=""):
+    first_call = min(run["first_call"] for run in runs)
+    print(f"{candidate:<12} {state}{which}: first call {first_call:.2f} s{share_of(runs)}", flush=True)
 
 
 def main():
@@ -91,12 +97,14 @@ def main():
     with tempfile.TemporaryDirectory() as cache:
         for state, times in (("cold", 1), ("warm", args.warm)):
             runs = {candidate: [] for candidate in packages}
-            for _ in range(times):
+            for turn in range(times):
                 for candidate, package in packages.items():
                     runs[candidate].append(first_call(candidate, cache, args.device, package))
+                    print_runs(candidate, state, runs[candidate][-1:], f" {turn + 1}/{times}")
+            if times > 1:
+                for candidate, found in runs.items():
+                    print_runs(candidate, state, found)
             rows += [row_of(candidate, state, found) for candidate, found in runs.items()]
-            for row in rows[-len(runs):]:
-                print_row(row)
     results = {"unit": "seconds", "model": "DistilGPT2 16x512 bf16" if args.device == "cuda" else "DistilGPT2, tiny", "rows": rows}
     on_cpu = args.device == "cpu"
     save("compile_time_cpu" if on_cpu else "compile_time", results, args.out, {"cpus": os.cpu_count()} if on_cpu else None)

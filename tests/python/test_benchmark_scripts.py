@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from children import run_python
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
 SCRIPTS = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem not in ("timing", "report", "run", "compare"))
@@ -19,9 +20,17 @@ def run(name, *arguments):
     return subprocess.run(command, capture_output=True, text=True, env={**os.environ, "CUDA_VISIBLE_DEVICES": ""})
 
 
+SCRIPT = """
+import runpy, sys
+sys.path.insert(0, sys.argv[1])
+sys.argv = sys.argv[2:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
 @pytest.mark.parametrize("name", ["host", "optimizers", "matmul_padding", "densenet", "compile_time", "distributed"])
 def test_a_missing_gpu_is_a_line(name):
-    done = run(name)
+    done = run_python(SCRIPT, FOLDER, FOLDER / f"{name}.py", environment={"CUDA_VISIBLE_DEVICES": ""})
     assert (done.returncode, done.stdout, done.stderr) == (3, "", f"{name}.py: expected a CUDA device, found none\n")
 
 

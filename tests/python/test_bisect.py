@@ -6,6 +6,7 @@ import textwrap
 
 import pytest
 import torch
+from children import run_python
 
 import cxxinductor
 from cxxinductor import _C, bisect
@@ -87,7 +88,7 @@ WRONG_OP = """
 
 def test_a_kernel_whose_text_is_wrong_is_named(tmp_path):
     program = textwrap.dedent(WRONG_OP).replace("FOLDER", repr(str(tmp_path / "dump")))
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300, check=False)
+    run = run_python(program)
     assert run.returncode == 0, run.stderr
     assert "a kernel differs from the plan" in run.stdout and "no single pass or fusion is guilty" in run.stdout
 
@@ -102,7 +103,7 @@ def test_a_wrong_import_is_found_against_eager_alone(tmp_path):
         """
     ).replace("\n", "\n    ")
     program = textwrap.dedent(program).replace("FOLDER", repr(str(tmp_path / "dump")))
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300, check=False)
+    run = run_python(program)
     assert run.returncode == 0, run.stderr
 
 

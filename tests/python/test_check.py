@@ -3,12 +3,11 @@
 import os
 import shutil
 import stat
-import subprocess
-import sys
 import textwrap
 
 import pytest
 import torch
+from children import run_python
 from compare import assert_as_good_as_eager
 
 import cxxinductor
@@ -167,14 +166,11 @@ def wrong_compiler(tmp_path):
 @pytest.mark.parametrize("mode", MODES + ["off"])
 def test_a_wrong_kernel_is_named(mode, wrong_compiler):
     environment = {
-        **os.environ,
         "PATH": f"{wrong_compiler}:{os.environ['PATH']}",
         "CXXINDUCTOR_CHECK": mode,
         "CXXINDUCTOR_CACHE": "off",
     }
-    run = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(WRONG_MODEL)], env=environment, capture_output=True, text=True, check=True
-    )
+    run = run_python(textwrap.dedent(WRONG_MODEL), environment=environment, check=True)
     if mode == "off":
         assert run.stdout.strip() == "nothing found"
         return

@@ -209,14 +209,18 @@ def check_example(program, tmp_path):
     assert "output CPUFloatType[3, 2]" in checked(program, ROOT / "tests" / "data" / "pt2" / "mlp.pt2", tmp_path / "inputs.pt")
 
 
-@pytest.mark.parametrize("layout", ["wheel", "unpacked"])
-def test_examples_build_against_an_installed_library(installed, unpacked_libtorch, tmp_path, layout):
-    libtorch = torch.utils.cmake_prefix_path if layout == "wheel" else unpacked_libtorch
-    checked("cmake", "-S", ROOT / "examples", "-B", tmp_path, f"-DCMAKE_PREFIX_PATH={installed};{libtorch}", "-DCMAKE_CXX_STANDARD=17")
+def test_examples_build_against_an_installed_library(installed, unpacked_libtorch, tmp_path):
+    """Beside LibTorch as its archive has it; test_install.py builds some beside PyTorch's package."""
+    checked("cmake", "-S", ROOT / "examples", "-B", tmp_path, f"-DCMAKE_PREFIX_PATH={installed};{unpacked_libtorch}", "-DCMAKE_CXX_STANDARD=17")
     checked("cmake", "--build", tmp_path, "--target", "run_model")
-    found = (tmp_path / "CMakeCache.txt").read_text()
-    assert (str(unpacked_libtorch) in found) == (layout == "unpacked")
+    assert str(unpacked_libtorch) in (tmp_path / "CMakeCache.txt").read_text()
     check_example(tmp_path / "run_model", tmp_path)
+
+
+def test_pytorch_is_found_by_its_own_prefix(installed, tmp_path):
+    checked("cmake", "-S", ROOT / "examples", "-B", tmp_path, f"-DCMAKE_PREFIX_PATH={installed};{torch.utils.cmake_prefix_path}")
+    checked("cmake", "--build", tmp_path, "--target", "run_package")
+    assert "output f32[3, 2]" in checked(tmp_path / "c_host" / "run_package", ROOT / "tests" / "data" / "pt2" / "mlp.pt2")
 
 
 def pkg_config(installed, *arguments):

@@ -1,16 +1,14 @@
 """The recorded device from Python. It is registered once in a process, so each test is a program of its own."""
 
-import os
-import subprocess
-import sys
 import textwrap
 
 import pytest
+from children import run_python
 
 
 def run(program: str) -> str:
     lines = "import torch, cxxinductor\nfrom torch import nn\n" + textwrap.dedent(program)
-    done = subprocess.run([sys.executable, "-c", lines], capture_output=True, text=True, timeout=300, env=os.environ)
+    done = run_python(lines)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

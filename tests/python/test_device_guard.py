@@ -1,7 +1,6 @@
 """Threads that trace graphs and end, in a process of its own: an error of PyTorch's that the package guards against."""
 
-import subprocess
-import sys
+from children import run_python
 
 PROGRAM = """
 import threading, torch, cxxinductor
@@ -23,5 +22,5 @@ print("END")
 
 
 def test_later_threads_trace_after_the_first_has_ended():
-    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=120)
+    done = run_python(PROGRAM)
     assert done.returncode == 0 and done.stdout == "END\n", done.stdout + done.stderr

@@ -1,10 +1,9 @@
 """Ops and reductions that users register."""
 
-import subprocess
-import sys
 
 import pytest
 import torch
+from children import run_python
 
 import cxxinductor
 from cxxinductor import UserError
@@ -211,7 +210,7 @@ print(cxxinductor.counters()["extern"], cxxinductor.counters()["cache_writes"] >
 """
 
     def run(factor: str) -> str:
-        return subprocess.run([sys.executable, "-c", program, factor, str(tmp_path)], check=True, capture_output=True, text=True).stdout.strip()
+        return run_python(program, factor, tmp_path, check=True).stdout.strip()
 
     assert run("2") == "0 True"
     assert run("2") == "0 False"
@@ -300,5 +299,5 @@ print(counters["kernels"], counters["extern"] + counters["aten_fallback"], cxxin
 @pytest.mark.parametrize("standard", [True, False])
 def test_the_recorded_device_fuses_ops_with_a_standard_result(device, standard):
     program = RECORDED.replace("STANDARD", str(standard)).replace("BACKING", device)
-    out = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout.split()
+    out = run_python(program, check=True).stdout.split()
     assert (out[:2] == ["1", "0"]) == standard, out

@@ -6,7 +6,6 @@ of its own, forked from a server that has imported torch and compiled nothing.
 
 import concurrent.futures
 import ctypes
-import multiprocessing
 import os
 import signal
 import stat
@@ -17,6 +16,7 @@ import warnings
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
+import children
 import pytest
 import torch
 
@@ -28,12 +28,9 @@ PRINTS_VERSION = "#!/bin/sh\n[ \"$1\" = --version ] && echo 'a compiler 1.0' && 
 
 @pytest.fixture(scope="module")
 def processes():
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["torch._dynamo", "cxxinductor.backend"])
-
     def run(*functions, timeout=120):
         """Results of the functions, each run in a fresh process, all at once; what a process raises is raised here."""
-        pools = [concurrent.futures.ProcessPoolExecutor(1, mp_context=context) for _ in functions]
+        pools = [concurrent.futures.ProcessPoolExecutor(1, mp_context=children.context()) for _ in functions]
         try:
             futures = [pool.submit(f) if callable(f) else pool.submit(*f) for pool, f in zip(pools, functions)]
             return [future.result(timeout) for future in futures]

@@ -1,11 +1,10 @@
 """Decompositions, passes and patterns that users register in Python."""
 
-import subprocess
-import sys
 import threading
 
 import pytest
 import torch
+from children import run_python
 
 import cxxinductor
 from cxxinductor import UserError
@@ -179,7 +178,7 @@ print(cxxinductor.counters()["cache_writes"])
 """
 
     def writes(version):
-        done = subprocess.run([sys.executable, "-c", program, version, str(tmp_path)], check=True, capture_output=True, text=True)
+        done = run_python(program, version, tmp_path, check=True)
         return int(done.stdout)
 
     assert writes("-1") > 0

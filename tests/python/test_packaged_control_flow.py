@@ -5,13 +5,13 @@ import io
 import json
 import os
 import subprocess
-import sys
 import warnings
 import zipfile
 from pathlib import Path
 
 import pytest
 import torch
+from children import run_python
 from exported_programs import NOTES, PROGRAMS, Function
 from run_program import exported
 from torch._higher_order_ops.associative_scan import associative_scan
@@ -73,10 +73,8 @@ def folder(tmp_path_factory):
         if name == "effects":
             (folder / "notes").write_text(json.dumps(NOTES))
     (folder / "nothing").mkdir()
-    environment = os.environ | {
-        "PATH": str(folder / "nothing"), "CXXINDUCTOR_CACHE_DIR": str(folder / "cache"), "PYTHONPATH": f"{ROOT}/python:{ROOT}/tests/python",
-    }  # fmt: skip
-    done = subprocess.run([sys.executable, "-c", RUN, str(folder), ",".join(SUBGRAPHS)], env=environment, capture_output=True, text=True, timeout=300)
+    environment = {"PATH": str(folder / "nothing"), "CXXINDUCTOR_CACHE_DIR": str(folder / "cache")}
+    done = run_python(RUN, folder, ",".join(SUBGRAPHS), environment=environment)
     assert done.returncode == 0, done.stdout + done.stderr
     return folder
 

@@ -8,12 +8,12 @@ import os
 import re
 import struct
 import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
 import pytest
 import torch
+from children import run_python
 import torch.nn.functional as F
 from torch import nn
 from torch.export import Dim
@@ -130,16 +130,10 @@ def packaged(request, tmp_path_factory):
 
 def run_elsewhere(folder, name, tmp_path, compiler=True, **options):
     """In a process with an empty cache and, unless `compiler`, no program on PATH."""
-    environment = os.environ | {"CXXINDUCTOR_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(ROOT / "python")}
+    environment = {"CXXINDUCTOR_CACHE_DIR": str(tmp_path / "cache")}
     if not compiler:
         environment["PATH"] = str(tmp_path / "nothing")
-    done = subprocess.run(
-        [sys.executable, "-c", RUN, str(folder / name), str(folder / "inputs.pt"), json.dumps(options), str(tmp_path / "out.pt")],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    done = run_python(RUN, folder / name, folder / "inputs.pt", json.dumps(options), tmp_path / "out.pt", environment=environment)
     assert done.returncode == 0, done.stdout + done.stderr
     return torch.load(tmp_path / "out.pt")
 

@@ -1,13 +1,12 @@
 """What torch's profiler and tools of NVTX see of a compiled call."""
 
-import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import torch
+from children import run_python
 from torch import nn
 from torch.profiler import ProfilerActivity, profile
 
@@ -113,8 +112,8 @@ def test_nvtx_ranges_are_nested(tmp_path):
     (tmp_path / "tool.cpp").write_text(NVTX_TOOL)
     compiler = shutil.which("c++") or shutil.which("g++")
     subprocess.run([compiler, "-shared", "-fPIC", "-o", tool, tmp_path / "tool.cpp"], check=True)
-    environment = os.environ | {"NVTX_INJECTION64_PATH": str(tool), "RANGES": str(ranges)}
-    done = subprocess.run([sys.executable, "-c", NVTX_PROGRAM, "cpu", str(Path(__file__).parent)], env=environment, capture_output=True, text=True, timeout=300)
+    environment = {"NVTX_INJECTION64_PATH": str(tool), "RANGES": str(ranges)}
+    done = run_python(NVTX_PROGRAM, "cpu", Path(__file__).parent, environment=environment)
     assert done.returncode == 0, done.stderr
     lines = ranges.read_text().splitlines()
     calls = [at for at, line in enumerate(lines) if not line.startswith(" ")]

@@ -3,12 +3,10 @@
 Each program runs in a process of its own, with an empty cache; its store takes a moment for each answer.
 """
 
-import os
-import subprocess
-import sys
 
 import pytest
 import torch
+from children import run_python
 
 import cxxinductor
 from cxxinductor import cache_transfer
@@ -105,9 +103,8 @@ def archive(tmp_path_factory):
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_store_beside(name, archive, tmp_path):
-    environment = {**os.environ, "CXXINDUCTOR_CACHE_DIR": str(tmp_path / "cache")}
     program = SETUP + PROGRAMS[name] + 'print("END", flush=True)\n'
-    done = subprocess.run([sys.executable, "-c", program, str(archive)], env=environment, capture_output=True, text=True, timeout=90)
+    done = run_python(program, archive, environment={"CXXINDUCTOR_CACHE_DIR": str(tmp_path / "cache")})
     assert done.returncode == 0 and done.stdout.rstrip().endswith("END"), done.stdout + done.stderr
 
 

@@ -7,6 +7,7 @@ import threading
 
 import pytest
 import torch
+from children import run_python
 
 import cxxinductor
 from cxxinductor import UserError
@@ -161,7 +162,7 @@ import {__name__} as test
 with torch._functorch.config.patch(enable_autograd_cache=False):  # as in conftest.py
     print(test.plans_with_pass('neg', {str(tmp_path)!r}, {device!r}))
 """
-    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    done = run_python(program, check=True)
     assert done.stdout.strip() == "False"  # in another process
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
 import textwrap
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Tuple
 
 import pytest
 import torch
+from children import run_python
 from torch import Tensor, nn
 
 import cxxinductor
@@ -478,10 +477,8 @@ def test_a_failing_op_splits_its_region() -> None:
 # Programs that only load the library.
 
 
-def run_python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=120, env={**os.environ, **environment}
-    )
+def run_program(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return run_python(textwrap.dedent(code), environment=environment)
 
 
 def test_programs_that_only_load_the_library_opt_in() -> None:
@@ -505,7 +502,7 @@ def test_programs_that_only_load_the_library_opt_in() -> None:
     torch.testing.assert_close(x.grad, y.grad)
     """
     for wanted in ("1", "0"):
-        done = run_python(code, CXXINDUCTOR_JIT=wanted)
+        done = run_program(code, CXXINDUCTOR_JIT=wanted)
         assert done.returncode == 0, done.stderr
         assert done.stdout.strip() == str(wanted == "1")
 

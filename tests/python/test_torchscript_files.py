@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from test_torchscript import LIBRARY, Pyramid, Small, run_python
+from test_torchscript import LIBRARY, Pyramid, Small, run_program
 
 import cxxinductor
 
@@ -69,7 +69,7 @@ def run_saved(folder: Path, name: str, tmp_path: Path, compiler: bool, **environ
     if not compiler:
         environment["PATH"] = str(tmp_path / "nothing")
     code = RUN_SAVED.format(case=str(folder / "case.pt"), path=str(folder / name))
-    done = run_python(code, **environment)
+    done = run_program(code, **environment)
     assert done.returncode == 0, done.stdout + done.stderr
     compiled, counters, text = json.loads(done.stdout)
     return compiled, counters, text
@@ -144,7 +144,7 @@ def replaced(path: Path, result: Path, old: bytes, new: bytes, only: str) -> Pat
 
 
 def load_elsewhere(path: Path) -> str:
-    done = run_python(
+    done = run_program(
         f"""
         import torch
         torch.ops.load_library({str(LIBRARY)!r})
@@ -219,7 +219,7 @@ def edited(path: Path, pattern: str, replacement: str, only: str = "") -> Path:
 def test_edited_archives_are_errors(tmp_path: Path, pattern: str, replacement: str) -> None:
     path = tmp_path / "model.pt"
     cxxinductor.optimize(torch.jit.script(Small().eval())).save(str(path))
-    done = run_python(
+    done = run_program(
         f"""
         import torch
         torch.ops.load_library({str(LIBRARY)!r})
