@@ -16,4 +16,5 @@ ctest --test-dir "$build" --output-on-failure --no-tests=error -j 2 -LE core
 step "All other C++ suites, under AddressSanitizer and UndefinedBehaviorSanitizer"
 make --no-print-directory asan
 step "Python suites"
-"$python" -m pytest tests/python -n logical --maxprocesses 4 --dist worksteal
+# One more than there are cores: each waits for a compiler or another process a sixth of its time.
+"$python" -m pytest tests/python -n $(($(nproc) + 1)) --maxprocesses 4 --dist worksteal

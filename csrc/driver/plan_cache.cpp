@@ -73,10 +73,12 @@ std::string options_key(Options options) {
 
 namespace {
 
-// What the user registered of the ops that the graph names.
-std::string registered_texts(const graph::Graph& graph) {
+// What the user registered of the ops that the graph names, or of all, if passes of the user's may bring others in.
+std::string registered_texts_of(const Request& request) {
   std::set<std::string_view> texts;
-  for (const graph::Node& node : graph.nodes) {
+  if (!request.text_passes.empty())
+    for (const std::string_view text : registered_texts()) texts.insert(text);
+  for (const graph::Node& node : request.graph.nodes) {
     if (const auto* elementwise = node.as<graph::Elementwise>()) texts.insert(registered_text(elementwise->op));
     if (const auto* reduce = node.as<graph::Reduce>()) texts.insert(registered_text(reduce->reduction));
   }
@@ -90,7 +92,7 @@ std::string plan_key(const Request& request) {
   std::string key = fmt::format("plan\noptions {}\n", options_key(request.options));
   for (Device device : request.targets.devices()) key += fmt::format("target {} {}\n", to_string(device), to_string(request.targets.of(device)));
   for (const std::shared_ptr<const TextPass>& pass : request.text_passes) key += fmt::format("pass {} {} {}\n", pass->name, pass->stage, pass->version);
-  return key + fmt::format("late_inputs [{}]\n", fmt::join(request.late_inputs, ", ")) + registered_texts(request.graph) + graph::print(request.graph);
+  return key + fmt::format("late_inputs [{}]\n", fmt::join(request.late_inputs, ", ")) + registered_texts_of(request) + graph::print(request.graph);
 }
 
 std::optional<StoredPlan> read_plan(runtime::DiskCache& cache, const std::string& key, runtime::EntryLock& lock, const InterruptCheck& interrupted) {

@@ -195,6 +195,13 @@ std::string_view registered_text(Reduction reduction) {
   return index < reduction_rows().size() ? std::string_view() : reduction_list[index - reduction_rows().size()].text;
 }
 
+std::vector<std::string_view> registered_texts() {
+  std::vector<std::string_view> texts;
+  for (size_t i = 0; i < scalar_rows.size(); ++i) texts.push_back(scalar_rows[i].text);
+  for (size_t i = 0; i < reduction_list.size(); ++i) texts.push_back(reduction_list[i].text);
+  return texts;
+}
+
 bool has_standard_result(ScalarOp op) {
   const size_t own = scalar_ops().size(), row = static_cast<size_t>(op);
   CXXI_CHECK(row >= own, "{} is no registered op", info(op).name);

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "ir/reduction.h"
 #include "ir/scalar_op.h"
@@ -24,6 +25,8 @@ std::optional<Reduction> find_registered_reduction(std::string_view overload);
 // All that a row states, for keys of caches; empty for the rows of ops.def and reductions.def.
 std::string_view registered_text(ScalarOp op);
 std::string_view registered_text(Reduction reduction);
+// Of every registered row.
+std::vector<std::string_view> registered_texts();
 
 // Of registered rows alone: whether the results' sizes, dtypes and strides follow from the operands (RegisteredOp::standard_result).
 bool has_standard_result(ScalarOp op);

@@ -88,3 +88,13 @@ def whole_storage(tensor):
 
 def double_copy(module):
     return copy.deepcopy(module).double()
+
+
+ROUNDING = 4096  # allocators round blocks up, and ours may be more and smaller ones than eager's
+
+
+def assert_within_eager(reports):
+    """Each graph needs at most the memory of eager's."""
+    for graph in reports:
+        memory = graph.details["memory"]
+        assert memory["lower_bound"] <= memory["peak"] <= memory["eager_peak"] + ROUNDING, (graph.kind, memory)

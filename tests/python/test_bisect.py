@@ -1,7 +1,5 @@
 """Bisection of what cxxinductor writes for a graph: nothing wrong, a wrong kernel, a slow graph, a failing command, and what is refused."""
 
-import subprocess
-import sys
 import textwrap
 
 import pytest
@@ -224,6 +222,5 @@ def test_inputs_that_do_not_fit_are_refused(right, capsys):
 
 @pytest.mark.parametrize("arguments", [["--seed", "-1"], ["--seed", str(10**30)], ["--size", f"s0={10**30}"]])
 def test_numbers_out_of_range_are_refused(right, arguments):
-    command = [sys.executable, "-m", "cxxinductor.bisect", str(right), *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    done = run_python("import runpy; runpy.run_module('cxxinductor.bisect', run_name='__main__')", right, *arguments)
     assert done.returncode == 2 and "Traceback" not in done.stderr

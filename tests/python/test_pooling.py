@@ -38,8 +38,7 @@ def check(function, x, backward=True):
     return counters["extern"]
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
-@pytest.mark.parametrize("memory_format", [torch.contiguous_format, torch.channels_last], ids=str)
+@pytest.mark.parametrize(("dtype", "memory_format"), [(torch.float32, torch.contiguous_format), (torch.bfloat16, torch.channels_last)], ids=str)
 def test_max_pool(device, dtype, memory_format):
     x = torch.randn(2, 5, 17, 19, device=device, dtype=dtype).to(memory_format=memory_format)
     for kernel, stride, padding, dilation, ceil_mode in WINDOWS:

@@ -8,7 +8,7 @@ import pytest
 import test_models
 import torch
 import torch.nn.functional as F
-from compare import double_copy, nudged, to_double
+from compare import assert_within_eager, double_copy, nudged, to_double
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
@@ -60,7 +60,7 @@ def prepared(make, device):
 def test_gradients(make, autocast, device):
     if autocast and device == "cpu" and make is test_models.resnet50:
         pytest.skip("eager takes long for convolutions in bf16 there; convnext has them too")
-    if not autocast and device == "cpu" and make in (test_models.bert, test_models.bart, test_models.vit):
+    if not autocast and device == "cpu" and make in (test_models.bert, test_models.bart, test_models.t5, test_models.vit):
         pytest.skip("with autocast it runs here too; make test has to end in time")
     model, inputs = prepared(make, device)
     truth_loss, truth = gradients(double_copy(model), to_double(inputs))
@@ -77,6 +77,8 @@ def test_gradients(make, autocast, device):
             loss, ours = gradients(model, inputs, torch.compile(model, backend="cxxinductor"))
     assert abs(loss - truth_loss) <= 2 * abs(eager_loss - truth_loss) + (3e-3 if autocast else 1e-5) * abs(truth_loss)
     assert_gradients_as_good(ours, eager, truth, also)
+    if not autocast:  # casts of weights that the backward reads again are a twentieth more than eager's peak in models as small as these
+        assert_within_eager(reports)
     for name, value in model.named_buffers():
         expected = eager_statistics[name].double()
         assert (value.double() - expected).norm() <= (2e-2 if autocast else 1e-3) * (expected.norm() + 1e-3)

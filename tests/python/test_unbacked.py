@@ -332,7 +332,7 @@ def test_router(device):
 @pytest.mark.parametrize("name", ["jetmoe", "mixtral", "qwen2_moe"])
 def test_mixtures_of_experts(name, device):
     transformers = pytest.importorskip("transformers")
-    tiny = {"vocab_size": 64, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4}
+    tiny = {"vocab_size": 64, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 1, "num_attention_heads": 4}
     tiny |= {"num_key_value_heads": 2, "pad_token_id": 0}
     own = {
         "jetmoe": {"num_local_experts": 4, "num_experts_per_tok": 2, "kv_channels": 8},

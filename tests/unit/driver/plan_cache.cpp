@@ -134,6 +134,9 @@ TEST_CASE("a key has what users registered of the graph's ops, and of no others"
   CHECK_THAT(driver::plan_key(request), mentions("keyed_function({0})") && mentions("/* of the key */"));
   request.graph = graph::parse("graph @f(%x: f32[8]) {\n  %0 = neg(%x)\n  return %0\n}\n");
   CHECK_THAT(driver::plan_key(request), !mentions("keyed_function"));
+  // A pass may bring it in.
+  request.text_passes = {std::make_shared<const driver::TextPass>("mine", "lower", "1", same)};
+  CHECK_THAT(driver::plan_key(request), mentions("keyed_function({0})"));
 }
 
 TEST_CASE("a plan that is compiled from text is in the report, with its source", "[plan_cache]") {
