@@ -52,7 +52,7 @@ class Sizes:
     blocks: int = 1  # that FSDP2 shards together
 
 
-TINY = {"n_layer": 2, "n_embd": 64, "n_head": 4, "vocab_size": 256, "bos_token_id": 0, "eos_token_id": 0}
+TINY = {"n_layer": 1, "n_embd": 64, "n_head": 4, "vocab_size": 256, "bos_token_id": 0, "eos_token_id": 0}
 SIZES = {
     "cuda": Sizes({"n_layer": 24, "n_embd": 1024, "n_head": 16}, {"n_layer": 6}, (8, 1024), (16, 512), 24, "inductor,cxxinductor,cxxinductor graphs"),
     "cpu": Sizes(TINY, TINY, (2, 32), (2, 32), 3, "inductor,cxxinductor"),

@@ -233,8 +233,7 @@ def quick_calls(position: int) -> list[Call]:
     return found
 
 
-@pytest.mark.parametrize("tracing", ["fake", "symbolic"])
-@pytest.mark.parametrize("position", range(QUICK_GRAPHS))
+@pytest.mark.parametrize(("position", "tracing"), [*((position, "fake") for position in range(QUICK_GRAPHS)), (0, "symbolic")])
 def test_a_call_of_every_tenth_operator(position, tracing):
     found = [f"{call}: {finding.kind}: {finding.text}" for call, finding in swept(quick_calls(position), tracing) if is_failure(finding, tracing)]
     if found:
