@@ -13,8 +13,8 @@ import os
 import subprocess
 import sys
 import tempfile
+import textwrap
 import threading
-import traceback
 import types
 from multiprocessing import forkserver
 from pathlib import Path
@@ -26,15 +26,15 @@ PRELOAD = ["torch", "torch._dynamo", "torch._functorch.aot_autograd", "torch._in
 @functools.cache
 def context():
     """The context of multiprocessing whose processes these are."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(PRELOAD)
+    made = multiprocessing.get_context("forkserver")
+    made.set_forkserver_preload(PRELOAD)
     now = dict(os.environ)
     _set_environment(SESSION)
     try:
         forkserver.ensure_running()
     finally:
         _set_environment(now)
-    return context
+    return made
 
 
 def _set_environment(wanted):
@@ -43,36 +43,28 @@ def _set_environment(wanted):
 
 
 def _main(program, arguments, environment, output, errors):
-    """The process, from its start to its end."""
+    """What the process does. multiprocessing makes its exit status, and writes what it raises."""
     _set_environment(environment)
     for stream, path in ((1, output), (2, errors)):
         os.dup2(os.open(path, os.O_WRONLY | os.O_APPEND), stream)
     sys.argv = ["-c", *arguments]
     main = sys.modules["__main__"] = types.ModuleType("__main__")
-    status = 0
     try:
         exec(compile(program, "<string>", "exec"), main.__dict__)
-    except SystemExit as end:
-        status = end.code if isinstance(end.code, int) else int(end.code is not None)
-    except BaseException:
-        traceback.print_exc()
-        status = 1
-    threading._shutdown()
-    atexit._run_exitfuncs()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(status)
+    finally:
+        threading._shutdown()
+        atexit._run_exitfuncs()
 
 
 def run_python(program, *arguments, environment=None, timeout=300, check=False):
-    """What ``subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True)`` returns. ``environment`` adds to that of
-    the test."""
-    command = [sys.executable, "-c", program, *map(str, arguments)]
+    """What ``subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True)`` returns. The program may be indented;
+    ``environment`` adds to that of the test."""
+    command = [sys.executable, "-c", textwrap.dedent(program), *map(str, arguments)]
     with tempfile.TemporaryDirectory() as folder:
         streams = [Path(folder) / name for name in ("output", "errors")]
         for stream in streams:
             stream.touch()
-        process = context().Process(target=_main, args=(program, command[3:], {**os.environ, **(environment or {})}, *streams))
+        process = context().Process(target=_main, args=(command[2], command[3:], {**os.environ, **(environment or {})}, *streams))
         process.start()
         process.join(timeout)
         if process.exitcode is None:

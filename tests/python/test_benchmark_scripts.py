@@ -15,11 +15,6 @@ FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
 SCRIPTS = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem not in ("timing", "report", "run", "compare"))
 
 
-def run(name, *arguments):
-    command = [sys.executable, str(FOLDER / f"{name}.py"), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, env={**os.environ, "CUDA_VISIBLE_DEVICES": ""})
-
-
 SCRIPT = """
 import runpy, sys
 sys.path.insert(0, sys.argv[1])
@@ -36,7 +31,9 @@ def test_a_missing_gpu_is_a_line(name):
 
 def test_distributed_steps_on_the_cpu(tmp_path):
     """A group of one rank and one of two, over gloo."""
-    done = run("distributed", "--device", "cpu", "--ranks", "2", "--parts", "ddp", "--backends", "cxxinductor", "--out", str(tmp_path))
+    options = ["--device", "cpu", "--ranks", "2", "--parts", "ddp", "--backends", "cxxinductor", "--out", tmp_path]
+    environment = {**os.environ, "CUDA_VISIBLE_DEVICES": ""}
+    done = subprocess.run([sys.executable, FOLDER / "distributed.py", *options], capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stdout + done.stderr
     found = json.loads((tmp_path / "distributed_cpu.json").read_text())
     assert [(row["part"], row["ranks"], list(row["tokens_per_second"]), row["failed"]) for row in found["rows"]] == [

@@ -85,7 +85,7 @@ WRONG_OP = """
 
 
 def test_a_kernel_whose_text_is_wrong_is_named(tmp_path):
-    program = textwrap.dedent(WRONG_OP).replace("FOLDER", repr(str(tmp_path / "dump")))
+    program = WRONG_OP.replace("FOLDER", repr(str(tmp_path / "dump")))
     run = run_python(program)
     assert run.returncode == 0, run.stderr
     assert "a kernel differs from the plan" in run.stdout and "no single pass or fusion is guilty" in run.stdout
@@ -100,7 +100,7 @@ def test_a_wrong_import_is_found_against_eager_alone(tmp_path):
         assert (report.symptom, report.stage, report.culprit) == ("differs", "import", None), report
         """
     ).replace("\n", "\n    ")
-    program = textwrap.dedent(program).replace("FOLDER", repr(str(tmp_path / "dump")))
+    program = program.replace("FOLDER", repr(str(tmp_path / "dump")))
     run = run_python(program)
     assert run.returncode == 0, run.stderr
 

@@ -170,7 +170,7 @@ def test_a_wrong_kernel_is_named(mode, wrong_compiler):
         "CXXINDUCTOR_CHECK": mode,
         "CXXINDUCTOR_CACHE": "off",
     }
-    run = run_python(textwrap.dedent(WRONG_MODEL), environment=environment, check=True)
+    run = run_python(WRONG_MODEL, environment=environment, check=True)
     if mode == "off":
         assert run.stdout.strip() == "nothing found"
         return

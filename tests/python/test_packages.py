@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from children import run_python
 import torch.nn.functional as F
+from children import run_python
 from torch import nn
 from torch.export import Dim
 from torch.utils._pytree import tree_flatten, tree_leaves

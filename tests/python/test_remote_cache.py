@@ -3,7 +3,6 @@
 Each program runs in a process of its own, with an empty cache; its store takes a moment for each answer.
 """
 
-
 import pytest
 import torch
 from children import run_python

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import textwrap
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Tuple
 
@@ -477,10 +475,6 @@ def test_a_failing_op_splits_its_region() -> None:
 # Programs that only load the library.
 
 
-def run_program(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return run_python(textwrap.dedent(code), environment=environment)
-
-
 def test_programs_that_only_load_the_library_opt_in() -> None:
     code = f"""
     import torch
@@ -502,7 +496,7 @@ def test_programs_that_only_load_the_library_opt_in() -> None:
     torch.testing.assert_close(x.grad, y.grad)
     """
     for wanted in ("1", "0"):
-        done = run_program(code, CXXINDUCTOR_JIT=wanted)
+        done = run_python(code, environment={"CXXINDUCTOR_JIT": wanted})
         assert done.returncode == 0, done.stderr
         assert done.stdout.strip() == str(wanted == "1")
 

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from test_torchscript import LIBRARY, Pyramid, Small, run_program
+from children import run_python
+from test_torchscript import LIBRARY, Pyramid, Small
 
 import cxxinductor
 
@@ -69,7 +70,7 @@ def run_saved(folder: Path, name: str, tmp_path: Path, compiler: bool, **environ
     if not compiler:
         environment["PATH"] = str(tmp_path / "nothing")
     code = RUN_SAVED.format(case=str(folder / "case.pt"), path=str(folder / name))
-    done = run_program(code, **environment)
+    done = run_python(code, environment=environment)
     assert done.returncode == 0, done.stdout + done.stderr
     compiled, counters, text = json.loads(done.stdout)
     return compiled, counters, text
@@ -144,7 +145,7 @@ def replaced(path: Path, result: Path, old: bytes, new: bytes, only: str) -> Pat
 
 
 def load_elsewhere(path: Path) -> str:
-    done = run_program(
+    done = run_python(
         f"""
         import torch
         torch.ops.load_library({str(LIBRARY)!r})
@@ -154,7 +155,7 @@ def load_elsewhere(path: Path) -> str:
         except RuntimeError as error:
             print("refused:", error)
         """,
-        CXXINDUCTOR_TRUST="1",
+        environment={"CXXINDUCTOR_TRUST": "1"},
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -219,7 +220,7 @@ def edited(path: Path, pattern: str, replacement: str, only: str = "") -> Path:
 def test_edited_archives_are_errors(tmp_path: Path, pattern: str, replacement: str) -> None:
     path = tmp_path / "model.pt"
     cxxinductor.optimize(torch.jit.script(Small().eval())).save(str(path))
-    done = run_program(
+    done = run_python(
         f"""
         import torch
         torch.ops.load_library({str(LIBRARY)!r})
