@@ -7,6 +7,7 @@
 
 #include <string_view>
 
+#include "runtime/loaded_library.h"
 #include "support/error.h"
 #include "support/files.h"
 
@@ -21,10 +22,7 @@ std::string version_text(uint64_t version) {
   return version == 0 ? "an unknown version" : fmt::format("{}.{}.{}", byte(7), byte(6), byte(5));
 }
 
-std::string own_path() {
-  Dl_info found{};
-  return dladdr(reinterpret_cast<const void*>(&check_process), &found) != 0 && found.dli_fname != nullptr ? resolved_path(found.dli_fname) : "";
-}
+std::string own_path() { return runtime::library_path(reinterpret_cast<const void*>(&check_process)); }
 
 std::string version_of(const std::string& path) {
   void* const library = dlopen(path.c_str(), RTLD_NOLOAD | RTLD_LAZY);

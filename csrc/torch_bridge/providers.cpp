@@ -10,9 +10,9 @@
 #include <set>
 
 #include "ir/device_types.h"
-#include "runtime/build_id.h"
 #include "runtime/compile_pool.h"
 #include "runtime/device_kernels.h"
+#include "runtime/loaded_library.h"
 #include "support/error.h"
 #include "support/files.h"
 #include "support/fork_locks.h"
@@ -23,11 +23,9 @@
 namespace cxxinductor::torch_bridge {
 namespace {
 
-// The folder of the shared library that holds `address`; empty when unknown.
-std::string library_folder(const void* address) {
-  Dl_info found{};
-  if (dladdr(address, &found) == 0 || found.dli_fname == nullptr) return {};
-  const std::string path = resolved_path(found.dli_fname);
+// Where PyTorch's libraries are; empty when unknown.
+std::string torch_folder() {
+  const std::string path = runtime::library_path(reinterpret_cast<const void*>(&at::get_num_threads));
   return path.empty() ? path : parent_path(path);
 }
 
@@ -99,11 +97,7 @@ void stop_at_exit() {
 constinit MadeOnce<targets::Registry, ForkLock::Services> made_targets;
 
 targets::Registry& registry() {
-  return made_targets.get([] {
-    return targets::Registry({.torch_folder = library_folder(reinterpret_cast<const void*>(&at::get_num_threads)),
-                              .threads = &at::get_num_threads,
-                              .opened_library = &stop_at_exit});
-  });
+  return made_targets.get([] { return targets::Registry({.torch_folder = torch_folder(), .threads = &at::get_num_threads, .opened_library = &stop_at_exit}); });
 }
 
 targets::TargetRuntime& runtime_for(Device device, const Options& options) {
@@ -148,7 +142,7 @@ std::string take_cache_problem(const Options& options) {
 void open_torch_library(DeviceType type) {
   const std::string_view name = info(type).torch_library;
   if (name.empty()) return;
-  const std::string path = join_path(library_folder(reinterpret_cast<const void*>(&at::get_num_threads)), std::string(name));
+  const std::string path = join_path(torch_folder(), std::string(name));
   if (dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL) != nullptr) return;
   const char* message = dlerror();
   throw_user_error(

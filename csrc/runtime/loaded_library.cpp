@@ -1,4 +1,4 @@
-#include "runtime/build_id.h"
+#include "runtime/loaded_library.h"
 
 #include <elf.h>
 #include <fmt/format.h>
@@ -9,15 +9,11 @@
 #include <cstring>
 #include <string_view>
 
+#include "support/files.h"
 #include "support/fork_locks.h"
 
 namespace cxxinductor::runtime {
 namespace {
-
-struct Search {
-  uintptr_t address;
-  std::string found;
-};
 
 // Of a segment of notes: each is a header, a name and a description, the latter two padded to four bytes (ELF specification).
 std::string build_id_of_notes(const std::byte* notes, size_t size) {
@@ -38,6 +34,24 @@ std::string build_id_of_notes(const std::byte* notes, size_t size) {
   return {};
 }
 
+std::string build_id_of(const dl_phdr_info& object) {
+  std::string id;
+  for (size_t i = 0; i < object.dlpi_phnum && id.empty(); ++i) {
+    const ElfW(Phdr)& segment = object.dlpi_phdr[i];
+    if (segment.p_type == PT_NOTE) id = build_id_of_notes(reinterpret_cast<const std::byte*>(object.dlpi_addr + segment.p_vaddr), segment.p_memsz);
+  }
+  return id;
+}
+
+// The loader gives the program itself no name.
+std::string path_of(const dl_phdr_info& object) { return resolved_path(object.dlpi_name && object.dlpi_name[0] ? object.dlpi_name : "/proc/self/exe"); }
+
+struct Search {
+  uintptr_t address;
+  std::string (*answer)(const dl_phdr_info&);
+  std::string found;
+};
+
 int visit(dl_phdr_info* object, size_t, void* data) {
   auto& search = *static_cast<Search*>(data);
   bool holds = false;
@@ -46,21 +60,22 @@ int visit(dl_phdr_info* object, size_t, void* data) {
     const uintptr_t start = object->dlpi_addr + segment.p_vaddr;
     holds |= segment.p_type == PT_LOAD && search.address >= start && search.address - start < segment.p_memsz;
   }
-  if (!holds) return 0;
-  for (size_t i = 0; i < object->dlpi_phnum && search.found.empty(); ++i) {
-    const ElfW(Phdr)& segment = object->dlpi_phdr[i];
-    if (segment.p_type == PT_NOTE) search.found = build_id_of_notes(reinterpret_cast<const std::byte*>(object->dlpi_addr + segment.p_vaddr), segment.p_memsz);
-  }
-  return 1;
+  if (holds) search.found = search.answer(*object);
+  return holds;
 }
 
-}  // namespace
-
-std::string build_id(const void* address) {
-  Search search{reinterpret_cast<uintptr_t>(address), {}};
+// What `answer` says of the library or program that `address` lies in; empty if it is in none.
+std::string ask(const void* address, std::string (*answer)(const dl_phdr_info&)) {
+  Search search{reinterpret_cast<uintptr_t>(address), answer, {}};
   const ForkGuard guard(ForkLock::Loader);  // it holds a lock of the loader's, which a child forked meanwhile would find held for ever
   dl_iterate_phdr(visit, &search);
   return search.found;
 }
+
+}  // namespace
+
+std::string build_id(const void* address) { return ask(address, build_id_of); }
+
+std::string library_path(const void* address) { return ask(address, path_of); }
 
 }  // namespace cxxinductor::runtime
