@@ -20,18 +20,26 @@ import tempfile
 
 from timing import add_no_inductor, argument_parser, chosen_backends, parse_for_cuda, save
 
-CHILD = """
+# On `device`.
+MODEL = """
+import torch, transformers as tf
+torch.manual_seed(0)
+cuda = device == "cuda"
+shape, config = ((16, 512), {}) if cuda else ((2, 64), {"n_embd": 64, "n_head": 4, "vocab_size": 500, "bos_token_id": 0, "eos_token_id": 0})
+model = tf.GPT2LMHeadModel(tf.GPT2Config(n_layer=6, **config)).to(device, torch.bfloat16 if cuda else torch.float32).eval().requires_grad_(False)
+tokens = torch.randint(0, model.config.vocab_size, shape, device=device)
+"""
+
+CHILD = (
+    """
 import json, sys, time
 backend, device, package = sys.argv[1:]
 if package:
     sys.path.insert(0, package)
-import torch, transformers as tf
-torch.manual_seed(0)
-cuda = device == "cuda"
+"""
+    + MODEL
+    + """
 wait = torch.cuda.synchronize if cuda else lambda: None
-shape, config = ((16, 512), {}) if cuda else ((2, 64), {"n_embd": 64, "n_head": 4, "vocab_size": 500, "bos_token_id": 0, "eos_token_id": 0})
-model = tf.GPT2LMHeadModel(tf.GPT2Config(n_layer=6, **config)).to(device, torch.bfloat16 if cuda else torch.float32).eval().requires_grad_(False)
-tokens = torch.randint(0, model.config.vocab_size, shape, device=device)
 result = {"own": None, "stages": None}
 with torch.no_grad():
     model(tokens, use_cache=False)
@@ -51,6 +59,18 @@ if backend == "cxxinductor":
     result["own"] = sum(seconds for _, seconds in result["stages"])
 print("RESULT " + json.dumps(result))
 """
+)
+
+
+def add_against(parser):
+    parser.add_argument("--against", metavar="FOLDER", default="", help="where another build's package lies")
+
+
+def package_of(parser, arguments):
+    """Where the package of --against is found."""
+    if not os.path.isdir(os.path.join(arguments.against, "cxxinductor")):
+        parser.error(f"--against: no folder cxxinductor in {arguments.against}")
+    return os.path.abspath(arguments.against)
 
 
 def first_call(candidate, cache, device, package):
@@ -85,14 +105,12 @@ def main():
     parser = argument_parser(__doc__)
     parser.add_argument("--warm", type=int, default=1, help="warm processes of each backend")
     parser.add_argument("--device", default="cuda", choices=("cuda", "cpu"))
-    parser.add_argument("--against", metavar="FOLDER", default="", help="where another build's package lies")
+    add_against(parser)
     add_no_inductor(parser)
     args = parse_for_cuda(parser)
     packages = {backend: "" for backend in chosen_backends(args, ("inductor", "cxxinductor"))}
     if args.against:
-        if not os.path.isdir(os.path.join(args.against, "cxxinductor")):
-            parser.error(f"--against: no folder cxxinductor in {args.against}")
-        packages["against"] = os.path.abspath(args.against)
+        packages["against"] = package_of(parser, args)
     rows = []
     with tempfile.TemporaryDirectory() as cache:
         for state, times in (("cold", 1), ("warm", args.warm)):

@@ -29,6 +29,12 @@ def test_a_missing_gpu_is_a_line(name):
     assert (done.returncode, done.stdout, done.stderr) == (3, "", f"{name}.py: expected a CUDA device, found none\n")
 
 
+def test_missing_valgrind_is_named():
+    done = run_python(SCRIPT, FOLDER, FOLDER / "compile_instructions.py", environment={"PATH": ""})
+    assert done.returncode == 2
+    assert done.stderr.endswith("expected the program valgrind, found none; install valgrind and a C compiler\n"), done.stderr
+
+
 def test_distributed_steps_on_the_cpu(tmp_path):
     """A group of one rank and one of two, over gloo."""
     options = ["--device", "cpu", "--ranks", "2", "--parts", "ddp", "--backends", "cxxinductor", "--out", tmp_path]
