@@ -3,18 +3,10 @@
 #include <fmt/format.h>
 
 #include "ir/scalar.h"
+#include "ir/text_parts.h"
 
 namespace cxxinductor {
 namespace {
-
-std::string quote(const std::string& text) {
-  std::string out = "\"";
-  for (char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += c == '\n' ? std::string("\\n") : std::string(1, c);
-  }
-  return out + '"';
-}
 
 struct Printer {
   const OperandSpelling& spell;
