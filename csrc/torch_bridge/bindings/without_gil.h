@@ -2,6 +2,7 @@
 #pragma once
 
 #include <Python.h>
+#include <cxxabi.h>
 #include <unistd.h>
 
 namespace cxxinductor::bindings {
@@ -20,13 +21,21 @@ class WithoutGil {
  public:
   WithoutGil() : state_(PyEval_SaveThread()) {}
   ~WithoutGil() {
-    while (!Py_IsInitialized() || interpreter_ends()) ::pause();
-    PyEval_RestoreThread(state_);
+    if (!Py_IsInitialized() || interpreter_ends()) stay();
+    try {
+      PyEval_RestoreThread(state_);
+    } catch (abi::__forced_unwind&) {  // the end began while it waited for the GIL
+      stay();
+    }
   }
   WithoutGil(const WithoutGil&) = delete;
   WithoutGil& operator=(const WithoutGil&) = delete;
 
  private:
+  [[noreturn]] static void stay() {
+    while (true) ::pause();
+  }
+
   PyThreadState* state_;
 };
 
