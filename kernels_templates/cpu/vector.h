@@ -106,7 +106,10 @@ inline auto convert(V v) {
   constexpr int L = lane_count<V>;
   constexpr bool from_whole = static_cast<bool>(requires { v % v; }), to_whole = requires(To t) { t % t; };
   if constexpr (L == 1) {
-    return static_cast<To>(v);
+    To r = static_cast<To>(v);
+    // With -fno-trapping-math GCC makes a conversion to an integer and back a truncation, which keeps -0, NaN and what no integer holds.
+    if constexpr (!from_whole && to_whole && sizeof(To) >= 4) asm("" : "+r"(r));
+    return r;
   } else if constexpr (from_whole && to_whole) {
     vec<To, L> r;
 #pragma GCC unroll 64

@@ -502,3 +502,16 @@ def test_signs_of_zeros_and_nans_are_those_of_eager(function, dtype, device):
             tolerance = 2**-52 if dtype == torch.float64 and device == "cpu" else 0
             torch.testing.assert_close(actual, expected, rtol=tolerance, atol=0, equal_nan=True)
             assert torch.equal(actual.signbit() & ~actual.isnan(), expected.signbit() & ~expected.isnan())
+
+
+@pytest.mark.parametrize("floats", [torch.float32, torch.float64])
+@pytest.mark.parametrize("integers", [torch.int32, torch.int64])
+def test_floats_by_way_of_integers(floats, integers, device):
+    """Neither -0, NaN nor what the integers do not hold survives, be it in a full vector or in the rest."""
+    x = torch.tensor([-0.3, 0.5, float("nan"), float("inf"), -float("inf"), 3e9, 1e30] * 5, dtype=floats, device=device)
+
+    def fn(x):
+        return x.to(integers).to(floats)
+
+    for size in (1, 7, 17, 35):
+        assert_same_bits(torch.compile(fn, backend="cxxinductor", dynamic=False)(x[:size]), fn(x[:size]))
