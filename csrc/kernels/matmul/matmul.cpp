@@ -119,14 +119,12 @@ std::optional<Arrangement> sort_variables(const FlatRegion& flat) {
 size_t run_length(const FlatRegion& flat, StmtId factor, const std::vector<VarId>& vars) {
   const Stmt& stmt = flat.region.body[factor];
   if (!is_direct(stmt)) return vars.size();
-  const auto coefficient = [&](VarId v) {
-    const auto linear = linear_in(flat.region, offset_of(stmt), v);
-    return linear ? linear->coefficient : Expr(0);
-  };
+  const Expr offset = offset_of(stmt);
   size_t length = 1;
   while (length < vars.size()) {
     const VarId inner = vars[vars.size() - length], outer = vars[vars.size() - length - 1];
-    if (!prove_equal(coefficient(outer), coefficient(inner) * flat.extent(inner), flat.assumptions)) break;
+    const auto step = linear_in(flat.region, offset, inner), stride = linear_in(flat.region, offset, outer);
+    if (!step || !stride || !prove_equal(stride->coefficient, step->coefficient * flat.extent(inner), flat.assumptions)) break;
     ++length;
   }
   return length;
