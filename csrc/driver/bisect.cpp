@@ -138,6 +138,7 @@ class Bisection {
   PipelineState start(const Options& options) const {
     PipelineState state{.inputs = request_.inputs, .form = request_.form};
     state.inputs.options = options;
+    leave_out_skipped(state.inputs.text_passes, state.inputs.options);
     return state;
   }
 
@@ -224,7 +225,28 @@ class Bisection {
     return bad;
   }
 
+  Options without_pass(const std::string& name) const {
+    Options options = request_.inputs.options;
+    options.skip_passes += (options.skip_passes.empty() ? "" : ",") + name;
+    return options;
+  }
+
+  // Passes of users come first: limits could only name what happens before them.
+  bool find_text_pass(const Judge& judge) {
+    for (const std::shared_ptr<const TextPass>& pass : request_.inputs.text_passes) {
+      if (!judge(without_pass(pass->name)).empty()) continue;
+      const Outcome with = run_stages_until_bad(request_.inputs.options, request_.stages.size(), Looks::Never);
+      BisectReport::Culprit culprit{.name = pass->name, .stage = pass->stage, .avoided_by = "skip_passes=" + pass->name};
+      const auto before = with.state.texts.find(pass->stage), after = with.state.texts.find(pass->stage + "+" + pass->name);
+      if (before != with.state.texts.end() && after != with.state.texts.end()) culprit.before = before->second, culprit.after = after->second;
+      report_.culprit = std::move(culprit);
+      return true;
+    }
+    return false;
+  }
+
   void find_culprit(const std::vector<Limit>& limits, const Judge& judge) {
+    if (find_text_pass(judge)) return;
     for (const Limit limit : limits) {
       const std::optional<int64_t> number = least_bad(limit, judge);
       if (!number) continue;
@@ -266,9 +288,7 @@ class Bisection {
     for (const passes::PassInfo& pass : passes::pass_table()) {
       const std::string name(pass.name);
       if (is_known && name != culprit.name) continue;
-      Options options = request_.inputs.options;
-      options.skip_passes += (options.skip_passes.empty() ? "" : ",") + name;
-      if (!judge(options).empty()) continue;
+      if (!judge(without_pass(name)).empty()) continue;
       culprit.name = name;
       culprit.avoided_by = "skip_passes=" + name;
       return;

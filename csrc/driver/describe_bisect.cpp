@@ -33,10 +33,13 @@ std::string headline(const BisectReport& report) {
 }
 
 std::string text_of(const BisectReport::Culprit& culprit) {
-  const std::string_view option = culprit.is_fusion ? "fusion_limit" : "pass_limit";
-  std::string text = fmt::format("guilty: {}{} ({}={}), in stage {}\n", culprit.is_fusion ? "fusion" : "pass",
-                                 culprit.name.empty() ? "" : (culprit.is_fusion ? ": " : " ") + culprit.name, option, culprit.number,
-                                 culprit.stage.empty() ? "unknown" : culprit.stage);
+  std::string text = "guilty: ";
+  if (culprit.number == 0)
+    text += fmt::format("registered pass {}, after stage {}\n", culprit.name, culprit.stage);
+  else
+    text += fmt::format("{}{} ({}={}), in stage {}\n", culprit.is_fusion ? "fusion" : "pass",
+                        culprit.name.empty() ? "" : (culprit.is_fusion ? ": " : " ") + culprit.name, culprit.is_fusion ? "fusion_limit" : "pass_limit",
+                        culprit.number, culprit.stage.empty() ? "unknown" : culprit.stage);
   if (const std::string lines = line_diff(culprit.before, culprit.after); !lines.empty()) text += fmt::format("what it changes:\n{}", indented(lines));
   return text + fmt::format("without it all is well: option {}\n", culprit.avoided_by);
 }

@@ -94,6 +94,12 @@ void require_signature(const TextPass& pass, const Form& before, const Form& aft
 
 }  // namespace
 
+void leave_out_skipped(TextPasses& passes, Options& options) {
+  std::vector<std::string> skipped = list_items(options.skip_passes);
+  std::erase_if(passes, [&](const auto& pass) { return std::erase(skipped, pass->name) > 0; });
+  options.skip_passes = fmt::format("{}", fmt::join(skipped, ","));
+}
+
 std::string describe(const TextPass& pass) { return fmt::format("{} (after {})", pass.name, pass.stage); }
 
 void check_text_pass(const TextPass& pass) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "driver/form.h"
+#include "support/options.h"
 
 namespace cxxinductor::driver {
 
@@ -24,6 +25,8 @@ using TextPasses = std::vector<std::shared_ptr<const TextPass>>;  // in the orde
 void check_text_pass(const TextPass& pass);
 // Whether it changed the form. UserError that names the pass where it raises, or does not return the text of a valid form with the same signature.
 bool run_text_pass(const TextPass& pass, Form& form);
+// Takes what option skip_passes names out of the passes, and their names out of the option.
+void leave_out_skipped(TextPasses& passes, Options& options);
 std::string describe(const TextPass& pass);  // "NAME (after STAGE)"
 
 }  // namespace cxxinductor::driver

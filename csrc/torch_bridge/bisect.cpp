@@ -18,6 +18,7 @@
 #include "torch_bridge/import_targets.h"
 #include "torch_bridge/interp_tensors.h"
 #include "torch_bridge/providers.h"
+#include "torch_bridge/text_passes.h"
 #include "torch_bridge/types.h"
 
 namespace cxxinductor::torch_bridge {
@@ -248,6 +249,7 @@ driver::BisectReport bisect_reproducer(std::string_view text, const Options& opt
   request.inputs.options = options;
   request.inputs.options.dump.clear();
   request.inputs.targets = settings.targets.devices().empty() ? targets_for(devices_of_form(request.form), options) : settings.targets;
+  request.inputs.text_passes = registered_text_passes();
   request.inputs.schemas = &schemas;
   const std::vector<Device> devices = request.inputs.targets.devices();
   request.inputs.environment = import_environment(options, at::globalContext().deterministicAlgorithms());

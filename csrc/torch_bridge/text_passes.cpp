@@ -19,12 +19,6 @@ driver::TextPasses& all_passes() {
   return made_passes.get([] { return driver::TextPasses(); });
 }
 
-driver::TextPasses copy_of_passes() {
-  driver::TextPasses& all = all_passes();
-  const ForkGuard guard(ForkLock::Leaf);
-  return all;
-}
-
 std::vector<std::string> names_of(const driver::TextPasses& passes) {
   std::vector<std::string> names;
   for (const auto& pass : passes) names.push_back(pass->name);
@@ -56,18 +50,22 @@ void remove_text_pass(std::string_view name) {
   all.erase(found);
 }
 
+driver::TextPasses registered_text_passes() {
+  driver::TextPasses& all = all_passes();
+  const ForkGuard guard(ForkLock::Leaf);
+  return all;
+}
+
 void check_pass_names(const Options& options) {
-  const std::vector<std::string> names = names_of(copy_of_passes());
+  const std::vector<std::string> names = names_of(registered_text_passes());
   passes::check_skip_passes(options, names);
   driver::check_dump(options, names);
 }
 
 void set_options_and_passes(driver::Request& request, const Options& options) {
   request.options = options;
-  std::vector<std::string> skipped = list_items(options.skip_passes);
-  for (auto& pass : copy_of_passes())
-    if (std::erase(skipped, pass->name) == 0) request.text_passes.push_back(std::move(pass));
-  request.options.skip_passes = fmt::format("{}", fmt::join(skipped, ","));
+  request.text_passes = registered_text_passes();
+  driver::leave_out_skipped(request.text_passes, request.options);
 }
 
 }  // namespace cxxinductor::torch_bridge

@@ -12,6 +12,8 @@ namespace cxxinductor::torch_bridge {
 void add_text_pass(driver::TextPass pass);
 void remove_text_pass(std::string_view name);
 
+driver::TextPasses registered_text_passes();
+
 // UserError where options name passes or stages that are not known.
 void check_pass_names(const Options& options);
 // Gives the request the options, and the registered passes that they do not skip.

@@ -163,6 +163,20 @@ def test_custom_operators_are_imported(tmp_path, monkeypatch, capsys):
     assert "no_such_module" in capsys.readouterr().err
 
 
+def test_passes_over_texts_are_found(right, tmp_path, capsys):
+    (tmp_path / "passes_of_mine.py").write_text(
+        "import cxxinductor\n"
+        "def faulty(text):\n    return text.replace('relu(', 'neg(')\n"
+        "def quiet(text):\n    return text\n"
+        "for function in (quiet, faulty):\n    cxxinductor.register_graph_pass(function, stage='lower', version='1')\n"
+    )
+    program = "import runpy, sys; sys.path.insert(0, sys.argv.pop(1)); runpy.run_module('cxxinductor.bisect', run_name='__main__')"
+    for more in ([], ["--option", "skip_passes=quiet"]):
+        done = run_python(program, tmp_path, right, "--import", "passes_of_mine", *more)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "guilty: registered pass faulty, after stage lower" in done.stdout and "option skip_passes=faulty" in done.stdout, done.stdout
+
+
 @pytest.mark.parametrize(
     "arguments, words",
     [

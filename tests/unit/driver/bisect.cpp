@@ -163,6 +163,27 @@ TEST_CASE("bisection names a wrong pass and which application of a pass it is", 
   CHECK_THAT(text, mentions("option pass_limit=2"));
 }
 
+TEST_CASE("bisection names a wrong pass of the user's", "[bisect]") {
+  BisectRequest request = request_of(chain);
+  const auto replace = [](const std::string& text) {
+    std::string changed = text;
+    const size_t at = changed.find("exp(");
+    return at == std::string::npos ? changed : changed.replace(at, 3, "sin");
+  };
+  const auto same = [](const std::string& text) { return text; };
+  request.inputs.text_passes = {std::make_shared<driver::TextPass>("quiet", "lower", "1", same),
+                                std::make_shared<driver::TextPass>("faulty", "lower", "1", replace)};
+  const BisectReport report = driver::bisect(std::move(request));
+  CHECK(report.symptom == Symptom::Differs);
+  CHECK(report.stage == "lower");
+  REQUIRE(report.culprit);
+  CHECK(report.culprit->name == "faulty");
+  CHECK(report.culprit->avoided_by == "skip_passes=faulty");
+  const std::string text = driver::describe(report);
+  CHECK_THAT(text, mentions("guilty: registered pass faulty, after stage lower"));
+  CHECK_THAT(text, mentions("= sin("));
+}
+
 TEST_CASE("bisection names a wrong fusion by its regions", "[bisect]") {
   BisectRequest request = request_of(chain);
   const std::vector<Stage> stages = stages_with({{"fuse", "", FormKind::Loops, FormKind::Loops, fuse_wrongly}});
