@@ -6,7 +6,10 @@ import sys
 
 
 def main() -> None:
-    program = os.path.join(importlib.util.find_spec("cxxinductor").submodule_search_locations[0], "bin", "cxxinductor")
-    if not os.path.exists(program):
-        sys.exit(f"{program} does not exist: a tree built in place has the program in build/release/bin (`make test` builds it)")
-    os.execv(program, [program, *sys.argv[1:]])
+    package = importlib.util.find_spec("cxxinductor").submodule_search_locations[0]
+    in_place = os.path.join(os.path.dirname(os.path.dirname(package)), "build", "release")
+    for folder in (package, in_place):
+        program = os.path.join(folder, "bin", "cxxinductor")
+        if os.path.exists(program):
+            os.execv(program, [program, *sys.argv[1:]])
+    sys.exit(f"{program} does not exist; `make build` builds it")

@@ -430,8 +430,11 @@ void reject_result(const ExternRecord& record, size_t index, const TensorRef& re
                    bool is_data) {
   if (result.owner && !std::ranges::equal(result.sizes(), sizes) && is_data)
     throw FailedAssertion(fmt::format("Runtime assertion failed: {} returned sizes {}, expected {}", record.name, text_of(result.sizes()), text_of(sizes)));
-  throw_internal("{} returned result {} as {} {} on {}, the plan expects {} {} on {}", record.name, index, result.owner ? to_string(result.dtype) : "undefined",
-                 text_of(result.sizes()), to_string(result.device), to_string(declared.dtype), text_of(sizes), to_string(declared.device));
+  throw_user_error(
+      "{} returned result {} as {} {} on {}, but what was told of it to the compiler is {} {} on {}: its fake function (register_fake, for ops of PyTorch the "
+      "meta function) has to give what the op does",
+      record.name, index, result.owner ? to_string(result.dtype) : "undefined", text_of(result.sizes()), to_string(result.device), to_string(declared.dtype),
+      text_of(sizes), to_string(declared.device));
 }
 
 void reject_strides(const ExternRecord& record, size_t index, const TensorRef& result, std::span<const int64_t> strides) {

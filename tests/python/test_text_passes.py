@@ -4,13 +4,14 @@ import os
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 import torch
 from children import run_python
 
 import cxxinductor
-from cxxinductor import UserError
+from cxxinductor import UserError, text_passes
 
 STAGES = ["graph-passes", "lower", "fuse", "loops-passes"]
 
@@ -107,6 +108,28 @@ def test_names_are_one_pass_each(register):
         cxxinductor.register_graph_pass(relu_to_neg, stage="fuse", name="a,b")
     cxxinductor.register_graph_pass(relu_to_neg, stage="fuse", name="a.b").remove()  # the refused name is free, and so is this one
     cxxinductor.register_graph_pass(relu_to_neg, stage="lower", name="a.b").remove()
+
+
+def test_passes_go_on_after_one_that_took_too_long(monkeypatch, device, register):
+    """The pass that nobody waits for any more holds the others up only until it ends."""
+    monkeypatch.setattr(text_passes, "_PATIENCE", 500)
+    monkeypatch.setattr(text_passes._Server, "current", None)
+    ended = threading.Event()
+
+    def slow(text):
+        time.sleep(1.5)
+        ended.set()
+        return text
+
+    x = torch.randn(8, device=device)
+    registration = register(slow, "lower", version="1")
+    with pytest.warns(UserWarning, match=r"slow \(after lower\) raised: Python did not answer in time"):
+        torch.testing.assert_close(compiled(fn)(x), fn(x))
+    registration.remove()
+    assert ended.wait(60)
+    time.sleep(0.2)
+    register(relu_to_neg, "lower")
+    torch.testing.assert_close(compiled(fn)(x), -x + 1)
 
 
 def test_removed_passes_do_not_run(device, register):

@@ -37,7 +37,8 @@ void register_text_pass(const std::string& name, const std::string& stage, const
                         std::shared_ptr<RemoteRequests> requests) {
   torch_bridge::add_text_pass({name, stage, version, [number, requests = std::move(requests)](const std::string& text) {
                                  const auto answer = requests->ask(number, text);
-                                 if (!answer || answer->empty()) throw_user_error("no thread of Python answered");
+                                 if (!answer || answer->empty())
+                                   throw_user_error("Python did not answer in time: a pass may take a minute, and other passes wait for one that takes longer");
                                  if (answer->front() == '!') throw_user_error("{}", answer->substr(1));
                                  return answer->substr(1);
                                }});

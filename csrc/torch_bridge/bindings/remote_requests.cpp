@@ -54,6 +54,7 @@ std::optional<RemoteRequests::Request> RemoteRequests::next() {
 void RemoteRequests::answer(uint64_t number, std::optional<std::string> file) {
   State& state = *state_;
   const std::lock_guard lock(state.mutex);
+  state.paused_until = {};  // somebody answers again
   if (const auto found = state.open.find(number); found != state.open.end()) found->second.emplace(std::move(file));
   state.answered.notify_all();
 }

@@ -26,8 +26,8 @@ class RemoteRequests {
     std::optional<std::string> file;  // none: it is asked for
   };
 
-  // patience: how long an answer may take. Without one in that time the request counts as a miss, and so do those of the next minute: nobody
-  // answers while a thread that waits for the compile holds the GIL.
+  // patience: how long an answer may take. Without one in that time the request counts as a miss, and so do those of the next minute or until
+  // an answer comes: nobody answers while a thread that waits for the compile holds the GIL.
   explicit RemoteRequests(std::chrono::milliseconds patience);
 
   // Of threads that compile: waits for the answer. None where there is none.
