@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <limits>
 #include <map>
 #include <set>
@@ -51,14 +52,10 @@ Json to_json(const Arg& literal) {
 }
 
 double read_double(const Field& field) {
-  const std::string text(field.text());
-  size_t used = 0;
+  const std::string_view text = field.text();
   double value = 0;
-  try {
-    value = std::stod(text, &used);
-  } catch (const std::exception&) {
-  }
-  field.require(!text.empty() && used == text.size(), "a number");
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  field.require(error == std::errc() && end == text.data() + text.size(), "a number");
   return value;
 }
 

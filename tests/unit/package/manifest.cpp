@@ -1,7 +1,9 @@
 // Manifests: what is printed is read, and what does not fit calls and weights is refused.
 #include "package/manifest.h"
 
+#include <cmath>
 #include <functional>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "model/text.h"
@@ -108,6 +110,19 @@ TEST_CASE("a manifest that is printed reads the same") {
   require_whole(read_all(package_of(sections_of(text, model::print(some_calls())))).program);
 }
 
+TEST_CASE("a float of a manifest is read as it was printed") {
+  const double infinity = std::numeric_limits<double>::infinity();
+  for (const double value : {1.5, -0.0, 1e-310, 5e-324, 1.7976931348623157e308, infinity, -infinity, std::nan(""), -std::nan("")}) {
+    Manifest manifest = some_manifest();
+    manifest.program.signature.inputs[3].literal = value;
+    const Manifest read = read_manifest(print_manifest(manifest), some_calls());
+    const double* found = read.program.signature.inputs[3].literal.as<double>();
+    REQUIRE(found);
+    INFO(value);
+    CHECK((std::isnan(value) ? std::isnan(*found) : *found == value && std::signbit(*found) == std::signbit(value)));
+  }
+}
+
 TEST_CASE("manifests that do not fit calls and weights are errors") {
   const auto error_of_edit = [](const std::function<void(Json&)>& edit) -> std::string {
     Json json = Json::parse(print_manifest(some_manifest()));
@@ -133,6 +148,8 @@ TEST_CASE("manifests that do not fit calls and weights are errors") {
   CHECK_THAT(error_of_edit([](Json& m) { m["signature"]["outputs"][0]["index"] = 1; }), mentions("outputs[0].index"));
   CHECK_THAT(error_of_edit([](Json& m) { m["signature"]["outputs"][0]["is_truth"] = true; }), mentions("is_truth"));
   CHECK_THAT(error_of_edit([](Json& m) { m["signature"]["in_spec"]["children"].erase(0); }), mentions("in_spec: expected 2 leaves"));
+  for (const char* text : {"", "1.5x", " 1.5", "1,5"})
+    CHECK_THAT(error_of_edit([&](Json& m) { m["signature"]["inputs"][3]["literal"]["float"] = text; }), mentions("literal.float: expected a number"));
   CHECK_THAT(error_of_edit([](Json& m) { m["weight_file"] = {{"name", "../w"}, {"size", 1}, {"digest", ""}}; }), mentions("a file in the package's folder"));
 }
 
