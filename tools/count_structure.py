@@ -34,14 +34,14 @@ def reductions():
 
 def statements():
     """By the struct's name where it is defined, described, asked for or taken as a parameter, or by its function of the builder where that is defined or
-    parsed. Code that only makes statements of a kind need not know another one."""
+    parsed. Code that only makes statements of a kind need not know another one. Of csrc/ir/graph/ the structs are another IR's."""
     kinds = re.search(r"using StmtKind = std::variant<([^>]*)>", CODE["csrc/ir/loops/loops.h"])[1].split(", ")
 
     def pattern(kind):
         struct = rf"\b(?:struct {kind} {{|(?:StmtTraits<|loops::|plan::|as<|get_if<|holds_alternative<|get<|const ){kind}\b(?:>|&|\*))"
         return struct + rf"|\b(?:builder_\.|RegionBuilder::){kind.lower()}\("
 
-    return {kind: naming(pattern(kind)) for kind in kinds}
+    return {kind: naming(pattern(kind), ("csrc/ir/graph/",)) for kind in kinds}
 
 
 def files_of_a_scan(every_kind):
@@ -52,7 +52,8 @@ def files_of_a_scan(every_kind):
 
 def mappings():
     shapes = re.search(r"using Shape = std::variant<([^>]*)>", CODE["csrc/ir/plan/mapping.h"])[1].split(", ")
-    return {name: naming(rf"\b(?:plan::|as<|get<){name}\b", ("csrc/ir/plan/mapping.",)) for name in shapes}
+    asking = {"Matmul": r"|\b(?:is_product|matmul_parts)\b"}
+    return {name: naming(rf"\b(?:plan::|as<|get<){name}\b" + asking.get(name, ""), ("csrc/ir/plan/mapping.",)) for name in shapes}
 
 
 # Where the kinds may be named: the enumeration, its table, measured processors by kind, and factories of the targets in the tree, which tests

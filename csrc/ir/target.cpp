@@ -8,12 +8,9 @@ namespace cxxinductor {
 
 std::string to_string(const Target& target) {
   // All members by name: a new one does not compile until it stands here.
-  const auto& [name, device, arch, vector_bytes, warp, max_threads_per_block, multiprocessors, threads_per_multiprocessor, registers_per_thread, machine] =
-      target;
-  return fmt::format(
-      "{} {} {} vector_bytes {} warp {} max_threads_per_block {} multiprocessors {} threads_per_multiprocessor {} registers_per_thread {} machine {}", name,
-      to_string(device), arch, vector_bytes, warp, max_threads_per_block, multiprocessors, threads_per_multiprocessor, registers_per_thread,
-      to_string(machine));
+  const auto& [name, device, arch, vector_bytes, warp, max_threads_per_block, multiprocessors, threads_per_multiprocessor, machine] = target;
+  return fmt::format("{} {} {} vector_bytes {} warp {} max_threads_per_block {} multiprocessors {} threads_per_multiprocessor {} machine {}", name,
+                     to_string(device), arch, vector_bytes, warp, max_threads_per_block, multiprocessors, threads_per_multiprocessor, to_string(machine));
 }
 
 Target cuda_target(std::string arch, int multiprocessors) {
@@ -26,7 +23,6 @@ Target cuda_target(std::string arch, int multiprocessors) {
   target.warp = 32;
   target.max_threads_per_block = 1024;
   target.multiprocessors = multiprocessors;
-  target.registers_per_thread = 255;
   return target;
 }
 

@@ -20,7 +20,6 @@ struct Target {
   int max_threads_per_block = 1;
   int multiprocessors = 1;             // SMs; CPU: threads to divide work for
   int threads_per_multiprocessor = 1;  // that are resident at once
-  int registers_per_thread = 0;
   Machine machine;
 
   bool is_for(Device of) const { return of.type == device; }

@@ -12,7 +12,7 @@ std::span<const Pass<graph::Graph>> graph_pipeline() {
       // Before constants: what it finds constant folds on.
       {"graph-propagate-indices", "make comparisons of positions constants and drop checks of indices, where extents decide them", propagate_indices},
       // Before the mask's own ops are rewritten; what made it dies after.
-      {"graph-causal-attention", "tell attention that its mask is the causal one instead of making it", use_causal_attention},
+      {"graph-causal-attention", "set is_causal on attention whose mask is the causal one, and make no mask", use_causal_attention},
       // Before no-ops: a folded constant may make its reader one.
       {"graph-constants", "evaluate ops on constants, turn constants into immediates", fold_constants},
       {"graph-no-ops", "remove conversions, views and arithmetic that change nothing", remove_no_ops},

@@ -85,13 +85,24 @@ std::vector<bool> backward_slice(const loops::Region& region, StmtId value) {
   return needed;
 }
 
+int64_t matmul_shared_bytes(const MatmulTile& tile, int kept_bytes) {
+  const int64_t factors = int64_t{2} * tile.stages * (tile.m + tile.n) * tile.k;
+  if (tile.warpgroups) return factors + tile.warps_m * warpgroup_part_bytes;
+  return std::max(factors, int64_t{kept_bytes} * tile.m * (tile.n + matmul_row_padding));
+}
+
 int64_t matmul_shared_bytes(const Kernel& kernel) {
   const auto& matmul = kernel.mapping.get<Matmul>();
   const DType kept = kernel.region.body[matmul_parts(kernel).kept].dtype;
-  const int64_t factors = int64_t{2} * matmul.stages * (matmul.tile_m + matmul.tile_n) * matmul.tile_k;
-  if (matmul.warpgroups) return factors + int64_t{matmul.warps_m} * warpgroup_part_bytes;
-  const int64_t sums = int64_t{byte_size(kept)} * matmul.tile_m * (matmul.tile_n + matmul_row_padding);
-  return std::max(factors, sums);
+  const MatmulTile tile{.m = matmul.tile_m,
+                        .n = matmul.tile_n,
+                        .k = matmul.tile_k,
+                        .warps_m = matmul.warps_m,
+                        .warps_n = matmul.warps_n,
+                        .stages = matmul.stages,
+                        .registers = 0,
+                        .warpgroups = matmul.warpgroups};
+  return matmul_shared_bytes(tile, byte_size(kept));
 }
 
 }  // namespace cxxinductor::plan

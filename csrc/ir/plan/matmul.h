@@ -29,7 +29,8 @@ void set_tile(Matmul& matmul, const MatmulTile& tile);
 // For each statement, whether `value` needs it; value included.
 std::vector<bool> backward_slice(const loops::Region& region, StmtId value);
 // Shared memory of a block: the stages of both factors' tiles, or the sums of a tile in rows; of warp groups: the stages, and a part of the
-// sums for each warp.
+// sums for each warp. kept_bytes: of a sum.
+int64_t matmul_shared_bytes(const MatmulTile& tile, int kept_bytes);
 int64_t matmul_shared_bytes(const Kernel& kernel);
 inline constexpr int64_t warpgroup_part_bytes = 16 * (128 + 16);  // rows of 128 bytes and 16 between them (cxxi_sum_parts)
 inline constexpr int matmul_row_padding = 8;                      // elements between rows of sums, so that rows start in different banks

@@ -24,12 +24,6 @@ constexpr double fragments_per_multiply = 0.05;
 
 bool is_small(const MatmulSize& size) { return std::max({size.m, size.n, size.k}) <= static_cast<double>(small_product_extent); }
 
-int64_t shared_bytes(const MatmulTile& tile, int kept_bytes) {
-  const int64_t factors = int64_t{2} * tile.stages * (tile.m + tile.n) * tile.k;
-  if (tile.warpgroups) return factors + tile.warps_m * plan::warpgroup_part_bytes;
-  return std::max(factors, int64_t{kept_bytes} * tile.m * (tile.n + plan::matmul_row_padding));
-}
-
 double bytes_of(const MatmulSize& size) { return 2 * size.batch * (size.m * size.k + size.k * size.n + size.m * size.n); }
 
 // The template's arithmetic on the multiprocessor with the most blocks.
@@ -81,7 +75,7 @@ double library_time(const MatmulSize& size, const Target& target, double slowdow
 }
 
 int blocks_per_multiprocessor(const MatmulTile& tile, const Target& target) {
-  const int64_t by_memory = target.machine.shared_bytes_per_block / shared_bytes(tile, 2);
+  const int64_t by_memory = target.machine.shared_bytes_per_block / plan::matmul_shared_bytes(tile, 2);
   const int64_t by_registers = target.machine.registers_per_multiprocessor / (matmul_threads(tile) * tile.registers);
   return static_cast<int>(std::max(int64_t{1}, std::min(by_memory, by_registers)));
 }
@@ -97,7 +91,7 @@ const MatmulTile& best_tile(const MatmulSize& size, int kept_bytes, const Target
   for (const MatmulTile& tile : matmul_tiles) {
     if (tile.warpgroups && target.warpgroup_flops() == 0) continue;
     if (tile.stages == 2 && size.k > tile.k) continue;
-    if (shared_bytes(tile, kept_bytes) > target.machine.shared_bytes_per_block) continue;
+    if (plan::matmul_shared_bytes(tile, kept_bytes) > target.machine.shared_bytes_per_block) continue;
     const double time = template_time(size, tile, target);
     if (best && time >= least) continue;
     best = &tile;

@@ -30,13 +30,12 @@ int64_t threads_for_row(int64_t n) {
   return 256;
 }
 
-constexpr int64_t registers_of_multiprocessor = 65536;
 constexpr int64_t longest_persistent_row = int64_t{1} << 20, shortest_persistent_row = 16;
 constexpr int64_t idle_items = 4;  // of as many, one may be used
 constexpr int64_t registers_for_addresses = 28;
 
-int64_t persistent_register_limit(int64_t block_threads) {
-  return std::min<int64_t>(64, registers_of_multiprocessor / block_threads - registers_for_addresses);
+int64_t persistent_register_limit(const Target& target, int64_t block_threads) {
+  return std::min<int64_t>(64, target.machine.registers_per_multiprocessor / block_threads - registers_for_addresses);
 }
 
 int64_t widen_for_few_rows(const FlatRegion& flat, const Target& target, int64_t threads, int64_t groups) {
@@ -65,7 +64,7 @@ std::optional<plan::Rows> persistent_rows(const FlatRegion& flat, const Target& 
   for (; threads <= target.max_threads_per_block; threads *= 2) {
     int64_t items = sym::ceil_quotient(groups, threads);
     int64_t registers = sym::ceil_quotient(items * vector_width * persistent.persistent_bytes, 4);
-    if (registers > persistent_register_limit(std::max<int64_t>(threads, 128))) continue;
+    if (registers > persistent_register_limit(target, std::max<int64_t>(threads, 128))) continue;
     plan::Rows rows = rows_of(threads);
     rows.items_per_thread = static_cast<int>(std::max<int64_t>(items, 1));
     rows.persistent = true;

@@ -15,13 +15,14 @@ namespace {
 // more blocks, because registers that hold rows and sums keep loads in flight. (1024 threads have 64 registers each: a row of
 // 16384 16-bit elements and the next one then spill.)
 constexpr int block_threads = 512;
-constexpr int registers_of_thread = 65536 / block_threads;
 // For all but sums and operands: addresses, and a group in the arithmetic.
 constexpr int registers_for_the_rest = 44;
 // Elements of a row that a thread holds; where sums are in shared memory there is room for more.
 constexpr int64_t most_elements = 24, most_elements_with_shared_states = 32;
 // Of the block's shared memory, for joining the reductions along rows.
 constexpr int64_t shared_bytes_for_the_rest = 2048;
+
+int64_t registers_of_thread(const Target& target) { return target.machine.registers_per_multiprocessor / block_threads; }
 
 // Registers of a thread that holds so many elements of a row: sums, the row, and the next row in flight.
 int64_t registers_for(const SerialRowNeeds& needs, int64_t elements, size_t shared) {
@@ -40,7 +41,7 @@ std::optional<SerialRowShape> shape_with(const SerialRowNeeds& needs, size_t sha
   for (int threads = shared ? block_threads : 32; threads <= block_threads; threads *= 2) {
     const int64_t items = sym::ceil_quotient(needs.groups, threads), elements = items * needs.vector_width;
     if (elements > (shared ? most_elements_with_shared_states : most_elements)) continue;
-    if (registers_for(needs, elements, shared) > registers_of_thread) continue;
+    if (registers_for(needs, elements, shared) > registers_of_thread(target)) continue;
     const SerialRowShape shape{threads, block_threads / threads, static_cast<int>(items), static_cast<int>(shared)};
     // More threads only where fewer of them would be idle.
     if (!best || items * threads < int64_t{best->items_per_thread} * best->threads_per_row) best = shape;
@@ -83,7 +84,7 @@ void load_in_first_row_loop(const FlatRegion& flat, Schedule& schedule) {
 // Operands that all rows share are read once if registers are left for them. Otherwise each row loop of each row reads
 // them from the nearest cache: with weights of 16384 elements in registers, the backward of a layer norm took 5 % less time
 // on an H200.
-void keep_shared_operands(const FlatRegion& flat, const SerialRowNeeds& needs, const SerialRowShape& shape, Schedule& schedule) {
+void keep_shared_operands(const FlatRegion& flat, const SerialRowNeeds& needs, const SerialRowShape& shape, const Target& target, Schedule& schedule) {
   const int64_t elements = int64_t{shape.items_per_thread} * needs.vector_width;
   int64_t registers = registers_for(needs, elements, static_cast<size_t>(shape.shared_states));
   std::set<loops::StmtId> kept;
@@ -94,7 +95,7 @@ void keep_shared_operands(const FlatRegion& flat, const SerialRowNeeds& needs, c
       const loops::Stmt& stmt = flat.region.body[id];
       if (schedule.memory_spaces[id] != plan::MemorySpace::Local || stmt.vars.contains(flat.serial) || !can_be_ahead(flat, id)) continue;
       const int64_t more = sym::ceil_quotient(elements * byte_size(stmt.dtype), 4);
-      if (registers + more > registers_of_thread) continue;
+      if (registers + more > registers_of_thread(target)) continue;
       registers += more;
       schedule.memory_spaces[id] = plan::MemorySpace::Persistent;
       kept.insert(id);
@@ -130,7 +131,7 @@ MappedRegion map_serial_rows(const FlatRegion& flat, const Target& target) {
   if (!shape)
     throw_unsupported("region {} has serial rows of {} groups that do not fit: {} bytes an element, {} sums", flat.region.name, needs.groups,
                       needs.persistent_bytes, needs.states.size());
-  keep_shared_operands(flat, needs, *shape, schedule);
+  keep_shared_operands(flat, needs, *shape, target, schedule);
   for (int i = 0; i < shape->shared_states; ++i) schedule.memory_spaces[across[static_cast<size_t>(i)]] = plan::MemorySpace::Shared;
   mapping.shape = plan::SerialRows{flat.serial, shape->threads_per_row, shape->rows_per_block, shape->items_per_thread};
   return {std::move(mapping), std::move(schedule)};

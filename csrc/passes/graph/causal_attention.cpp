@@ -57,14 +57,14 @@ void take_away(graph::Node& node, Arg& mask) {
   for_each_operand_ref(std::get<graph::Extern>(node.kind), [&](OperandRef& ref) { ref.operand -= ref.operand > number; });
 }
 
-bool tell(IndexPropagation& elements, const graph::Graph& graph, graph::Node& node, const LibraryOp& op) {
+bool set_is_causal(IndexPropagation& elements, const graph::Graph& graph, graph::Node& node, const LibraryOp& op) {
   auto& call = std::get<graph::Extern>(node.kind);
   Arg* mask = find_argument(call, ArgRole::Mask);
   if (mask == nullptr || !mask->as<OperandRef>()) return false;
   const OperandRef *query = find_operand_ref(call, ArgRole::Query), *key = find_operand_ref(call, ArgRole::Key);
   const Arg* is_causal = find_argument(call, ArgRole::IsCausal);
-  const bool told = is_causal && !(*is_causal == Arg(false));
-  if (!query || !key || told) return false;
+  const bool is_set = is_causal && !(*is_causal == Arg(false));
+  if (!query || !key || is_set) return false;
   const auto operand = [&](const OperandRef* ref) { return std::get<ValueId>(node.operands[ref->operand]); };
   const Shown shown = shown_by(elements, graph, operand(mask->as<OperandRef>()), operand(query), operand(key));
   if (shown == Shown::Others) return false;
@@ -91,7 +91,7 @@ bool use_causal_attention(graph::Graph& graph, const Options&) {
   for (graph::Node& node : graph.nodes) {
     const auto* call = node.as<graph::Extern>();
     const LibraryOp* op = call ? library_op(*call) : nullptr;
-    if (op && (op->family == OpFamily::Attention || op->family == OpFamily::AttentionGradient)) changed = tell(elements, graph, node, *op) || changed;
+    if (op && (op->family == OpFamily::Attention || op->family == OpFamily::AttentionGradient)) changed = set_is_causal(elements, graph, node, *op) || changed;
   }
   return changed;
 }
