@@ -163,7 +163,7 @@ def test_custom_operators_are_imported(tmp_path, monkeypatch, capsys):
     assert "no_such_module" in capsys.readouterr().err
 
 
-def test_passes_over_texts_are_found(right, tmp_path, capsys):
+def test_passes_over_texts_are_found(right, tmp_path):
     (tmp_path / "passes_of_mine.py").write_text(
         "import cxxinductor\n"
         "def faulty(text):\n    return text.replace('relu(', 'neg(')\n"
