@@ -30,9 +30,28 @@ MemoryPeak find_peak(std::span<const LiveRange> ranges) {
   return peak;
 }
 
-std::map<Device, int64_t> peaks_of(const std::map<Device, std::vector<LiveRange>>& ranges) {
+DevicePeaks find_peaks(const DeviceRanges& ranges) {
+  DevicePeaks peaks;
+  for (const auto& [device, of_device] : ranges) peaks[device] = find_peak(of_device);
+  return peaks;
+}
+
+int64_t total_bytes(const DevicePeaks& peaks) {
+  int64_t bytes = 0;
+  for (const auto& [device, peak] : peaks) bytes += peak.bytes;
+  return bytes;
+}
+
+bool exceed(const DevicePeaks& peaks, const DevicePeaks& limits) {
+  return std::any_of(peaks.begin(), peaks.end(), [&](const auto& of_device) {
+    const auto limit = limits.find(of_device.first);
+    return of_device.second.bytes > (limit == limits.end() ? 0 : limit->second.bytes);
+  });
+}
+
+std::map<Device, int64_t> peaks_of(const DeviceRanges& ranges) {
   std::map<Device, int64_t> peaks;
-  for (const auto& [device, of_device] : ranges) peaks[device] = find_peak(of_device).bytes;
+  for (const auto& [device, peak] : find_peaks(ranges)) peaks[device] = peak.bytes;
   return peaks;
 }
 

@@ -25,8 +25,16 @@ struct MemoryPeak {
 };
 
 MemoryPeak find_peak(std::span<const LiveRange> ranges);
+
+// By the device that has the memory. What one device has to spare is of no use to another, so a decision compares them device by device.
+using DeviceRanges = std::map<Device, std::vector<LiveRange>>;
+using DevicePeaks = std::map<Device, MemoryPeak>;
+DevicePeaks find_peaks(const DeviceRanges& ranges);
+int64_t total_bytes(const DevicePeaks& peaks);
+// Some device has a higher peak than in `limits`.
+bool exceed(const DevicePeaks& peaks, const DevicePeaks& limits);
 // Peak bytes of each device that has ranges.
-std::map<Device, int64_t> peaks_of(const std::map<Device, std::vector<LiveRange>>& ranges);
+std::map<Device, int64_t> peaks_of(const DeviceRanges& ranges);
 
 // Bytes at size hints, between 0 and 2^46; overflows count as 2^46, so that sums stay exact.
 int64_t bytes_hint(sym::Expr bytes, const sym::Assumptions& assumptions);

@@ -285,15 +285,15 @@ class Placer {
     return after - before + (is_aligned(select, range) ? 0 : before);
   }
 
-  int64_t peak(const BufferSlices& slices) const {
+  DevicePeaks peaks(const BufferSlices& slices) const {
     std::vector<int> times(program_.steps.size());
     std::iota(times.begin(), times.end(), 0);
-    return peak_bytes(program_, infer_liveness(program_, times, slices), static_cast<int>(times.size()));
+    return find_peaks(program_, infer_liveness(program_, times, slices), static_cast<int>(times.size()));
   }
 
   // A result is alive from its first slice on: operands that are computed too early are not aliased.
   void keep_peak(SelectRegion& select) {
-    const int64_t most = peak(slices_);
+    const DevicePeaks most = peaks(slices_);
     while (true) {
       BufferSlices slices = slices_;
       SelectRange* earliest = nullptr;
@@ -302,7 +302,7 @@ class Placer {
         slices[range.operand] = {select.result, range.offset};
         if (!earliest || *maker_of(range.operand, select.step) < *maker_of(earliest->operand, select.step)) earliest = &range;
       }
-      if (!earliest || peak(slices) <= most) return;
+      if (!earliest || !exceed(peaks(slices), most)) return;
       drop(select, *earliest, "the result would be there too early");
     }
   }

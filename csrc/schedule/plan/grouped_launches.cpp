@@ -223,11 +223,11 @@ std::vector<std::vector<size_t>> group_steps(const loops::Program& program, cons
   if (groups.size() == program.steps.size()) return groups;
   std::vector<std::vector<size_t>> alone;
   for (size_t t = 0; t < program.steps.size(); ++t) alone.push_back({t});
-  const auto peak = [&](const std::vector<std::vector<size_t>>& order) {
+  const auto peaks = [&](const std::vector<std::vector<size_t>>& order) {
     const auto liveness = infer_liveness(program, times_of(program, order), slices);
-    return peak_bytes(program, liveness, static_cast<int>(order.size()));
+    return find_peaks(program, liveness, static_cast<int>(order.size()));
   };
-  if (peak(groups) <= peak(alone)) return groups;
+  if (!exceed(peaks(groups), peaks(alone))) return groups;
   return group_within(program, keys, slices, most_early_bytes);
 }
 

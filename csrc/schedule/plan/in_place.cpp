@@ -1,6 +1,7 @@
 #include "schedule/plan/in_place.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "ir/live_ranges.h"
@@ -112,15 +113,20 @@ class Sharing {
 
   SharedMemory run() {
     for (size_t time = 0; time < launches_.size(); ++time) share(time, false);
-    const std::vector<int64_t> held = bytes_by_time();
     std::vector<BufferReuse> donations;
     for (size_t time = 0; time < launches_.size(); ++time) find(time, true, donations);
-    // The peak if all donated inputs are reused: no other reuse is needed below it.
-    std::vector<int64_t> left = held;
-    for (const BufferReuse& donation : donations) left[donation.time] -= bytes(donation.to);
-    const int64_t peak = left.empty() ? 0 : *std::max_element(left.begin(), left.end());
+    std::vector<char> needed(launches_.size(), 0);
+    for (const auto& [device, held] : bytes_by_time()) {
+      // The peak if all donated inputs are reused: no other reuse is needed below it.
+      std::vector<int64_t> left = held;
+      for (const BufferReuse& donation : donations)
+        if (plan_.buffers[donation.to].device == device) left[donation.time] -= bytes(donation.to);
+      const int64_t peak = left.empty() ? 0 : *std::max_element(left.begin(), left.end());
+      for (size_t time = 0; time < held.size(); ++time)
+        if (held[time] > peak) needed[time] = 1;
+    }
     for (size_t time = 0; time < launches_.size(); ++time)
-      if (held[time] > peak) share(time, true);
+      if (needed[time] != 0) share(time, true);
     return std::move(found_);
   }
 
@@ -131,20 +137,22 @@ class Sharing {
   }
   bool is_input(BufferId id) const { return plan_.buffers[id].kind == plan::Buffer::Kind::Input; }
 
-  // Live bytes at each time; a result and the buffer that it replaces count once.
-  std::vector<int64_t> bytes_by_time() const {
-    std::vector<int64_t> held(launches_.size(), 0);
+  // Live bytes at each time, of each device; a result and the buffer that it replaces count once.
+  std::map<Device, std::vector<int64_t>> bytes_by_time() const {
+    std::map<Device, std::vector<int64_t>> by_device;
     for (size_t b = 0; b < liveness_.size(); ++b) {
       const BufferId id(b);
       const BufferLiveness& life = liveness_[id];
       const bool input = is_input(id);
       if (life.last < 0 || life.is_alias || (input && !donated_[id])) continue;
+      std::vector<int64_t>& held = by_device[plan_.buffers[id].device];
+      held.resize(launches_.size(), 0);
       const size_t first = input ? 0 : static_cast<size_t>(life.first);
       const size_t end = life.is_output || life.aliased_output ? held.size() : static_cast<size_t>(life.last) + 1;
       for (size_t t = first; t < end; ++t) held[t] += bytes(id);
     }
-    for (const BufferReuse& reuse : found_.reuses) held[reuse.time] -= bytes(reuse.to);
-    return held;
+    for (const BufferReuse& reuse : found_.reuses) by_device[plan_.buffers[reuse.to].device][reuse.time] -= bytes(reuse.to);
+    return by_device;
   }
 
   bool is_new(BufferId id, size_t time) const {

@@ -128,19 +128,20 @@ int64_t bytes_of(const loops::Program& program, loops::BufferId id) {
   return bytes_hint(buffer.dtype, buffer.sizes, buffer.strides, program.assumptions);
 }
 
-int64_t peak_bytes(const loops::Program& program, const IdVector<loops::BufferId, BufferLiveness>& liveness, int end) {
+DevicePeaks find_peaks(const loops::Program& program, const IdVector<loops::BufferId, BufferLiveness>& liveness, int end) {
   IdVector<loops::BufferId, char> kept(program.buffers.size(), 0);
   for (const loops::ProgramInput& input : program.inputs)
     if (input.kind == loops::ProgramInput::Kind::Tensor && !input.donated) kept[input.buffer] = 1;
-  std::vector<LiveRange> ranges;
+  DeviceRanges ranges;
   for (size_t b = 0; b < program.buffers.size(); ++b) {
     const BufferLiveness& life = liveness[loops::BufferId(b)];
     if (life.last < 0 || life.is_alias || kept[loops::BufferId(b)] != 0) continue;
     const bool stays = life.is_output || life.aliased_output;
-    const bool input = program.buffers[loops::BufferId(b)].role == loops::Buffer::Role::Input;
-    ranges.push_back({bytes_of(program, loops::BufferId(b)), input ? 0 : life.first, stays ? end : life.last});
+    const loops::Buffer& buffer = program.buffers[loops::BufferId(b)];
+    const bool input = buffer.role == loops::Buffer::Role::Input;
+    ranges[buffer.device].push_back({bytes_of(program, loops::BufferId(b)), input ? 0 : life.first, stays ? end : life.last});
   }
-  return find_peak(ranges).bytes;
+  return find_peaks(ranges);
 }
 
 }  // namespace cxxinductor::schedule

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "ir/live_ranges.h"
 #include "ir/loops/loops.h"
 #include "ir/plan/plan.h"
 #include "schedule/plan/buffer_slices.h"
@@ -32,7 +33,7 @@ IdVector<plan::BufferId, BufferLiveness> infer_liveness(const plan::Plan& plan);
 
 // Bytes of a buffer with its strides, at size hints.
 int64_t bytes_of(const loops::Program& program, loops::BufferId id);
-// Peak bytes of what a call allocates and of donated inputs; `end`: the time after the last.
-int64_t peak_bytes(const loops::Program& program, const IdVector<loops::BufferId, BufferLiveness>& liveness, int end);
+// Peaks of what a call allocates and of donated inputs; `end`: the time after the last.
+DevicePeaks find_peaks(const loops::Program& program, const IdVector<loops::BufferId, BufferLiveness>& liveness, int end);
 
 }  // namespace cxxinductor::schedule

@@ -1,11 +1,13 @@
 // Two greedy orders, from the front and from the back, compete with the one that fusion left. Each takes the step that
 // changes what is alive for the better, among the few that are next in the old order: neighbours stay neighbours, since
-// what was just written is still in the cache. Then single steps move across the fullest one while that lowers the peak.
-// Last, collectives start earlier and are waited for later, as far as that leaves the peak where it is.
+// what was just written is still in the cache. Then single steps move across the fullest one of a device while that lowers its peak.
+// Last, collectives start earlier and are waited for later, as far as that leaves the peaks where they are. No order is taken that raises
+// the peak of any device; of several orders the one with the least sum of peaks is.
 #include "schedule/plan/order.h"
 
 #include <algorithm>
 #include <numeric>
+#include <ranges>
 
 #include "ir/callees.h"
 #include "ir/live_ranges.h"
@@ -24,6 +26,7 @@ constexpr size_t most_work = 4'000'000;  // blocks and steps looked at for moves
 
 // Buffers that are allocated and freed together.
 struct Block {
+  Device device;
   int64_t bytes = 0;
   bool from_start = false;      // an input that dies
   bool to_end = false;          // returned to the caller
@@ -45,10 +48,11 @@ class Ordering {
   std::vector<size_t> best() const {
     std::vector<size_t> best(count_);
     std::iota(best.begin(), best.end(), size_t{0});
-    auto least = static_cast<int64_t>(clearly * static_cast<double>(peak(best).bytes));
+    const DevicePeaks old = peaks(best);
+    auto least = static_cast<int64_t>(clearly * static_cast<double>(total_bytes(old)));
     for (std::vector<size_t> order : {from_front(), from_back()})
-      if (const int64_t found = peak(order).bytes; found < least) {
-        least = found;
+      if (const DevicePeaks found = peaks(order); total_bytes(found) < least && !exceed(found, old)) {
+        least = total_bytes(found);
         best = std::move(order);
       }
     move_steps(best);
@@ -61,7 +65,7 @@ class Ordering {
     std::vector<size_t> block_of(program_.buffers.size());
     for (size_t b = 0; b < block_of.size(); ++b) {
       const bool input = program_.buffers[BufferId(b)].role == loops::Buffer::Role::Input;
-      Block block;
+      Block block{.device = program_.buffers[BufferId(b)].device};
       block.bytes = input ? 0 : allocated(bytes_of(program_, BufferId(b)));
       block_of[b] = b;
       blocks_.push_back(std::move(block));
@@ -105,10 +109,10 @@ class Ordering {
     return ids;
   }
 
-  MemoryPeak peak(const std::vector<size_t>& order) const {
+  DevicePeaks peaks(const std::vector<size_t>& order) const {
     std::vector<int> place(count_);
     for (size_t t = 0; t < count_; ++t) place[order[t]] = static_cast<int>(t);
-    std::vector<LiveRange> ranges;
+    DeviceRanges ranges;
     for (const Block& block : blocks_) {
       if (block.touched.empty() || block.bytes == 0) continue;
       LiveRange range{block.bytes, place[block.touched.front()], place[block.touched.front()]};
@@ -118,9 +122,9 @@ class Ordering {
       }
       if (block.from_start) range.first = 0;
       if (block.to_end) range.last = static_cast<int>(count_);
-      ranges.push_back(range);
+      ranges[block.device].push_back(range);
     }
-    return find_peak(ranges);
+    return find_peaks(ranges);
   }
 
   // Whether the step at `from` may stand at `to`, those between moved by one.
@@ -140,29 +144,33 @@ class Ordering {
       std::rotate(at(from), at(from) + 1, at(to) + 1);
   }
 
-  // A later step that frees more than it allocates moves before the fullest step, an earlier one whose result is not needed yet
-  // moves behind it.
   void move_steps(std::vector<size_t>& order) const {
     size_t work = 0;
-    MemoryPeak now = peak(order);
+    DevicePeaks now = peaks(order);
     for (bool moved = true; moved && work < most_work;) {
       moved = false;
-      const auto fullest = static_cast<size_t>(now.step);
-      if (fullest >= count_) return;
-      const size_t first = fullest > window ? fullest - window : 0, last = std::min(fullest + window, count_ - 1);
-      for (size_t t = first; t <= last && !moved && work < most_work; ++t) {
-        work += window;
-        if (t == fullest || !may_move(order, t, fullest)) continue;
-        std::vector<size_t> other = order;
-        move(other, t, fullest);
-        work += blocks_.size() + count_;
-        const MemoryPeak then = peak(other);
-        if (static_cast<double>(then.bytes) >= slightly * static_cast<double>(now.bytes)) continue;
-        order = std::move(other);
-        now = then;
-        moved = true;
-      }
+      for (const MemoryPeak& peak : std::views::values(DevicePeaks(now))) moved = moved || move_across(order, static_cast<size_t>(peak.step), now, work);
     }
+  }
+
+  // A later step that frees more than it allocates moves before the fullest step, an earlier one whose result is not needed yet
+  // moves behind it.
+  bool move_across(std::vector<size_t>& order, size_t fullest, DevicePeaks& now, size_t& work) const {
+    if (fullest >= count_) return false;
+    const size_t first = fullest > window ? fullest - window : 0, last = std::min(fullest + window, count_ - 1);
+    for (size_t t = first; t <= last && work < most_work; ++t) {
+      work += window;
+      if (t == fullest || !may_move(order, t, fullest)) continue;
+      std::vector<size_t> other = order;
+      move(other, t, fullest);
+      work += blocks_.size() + count_;
+      DevicePeaks then = peaks(other);
+      if (static_cast<double>(total_bytes(then)) >= slightly * static_cast<double>(total_bytes(now)) || exceed(then, now)) continue;
+      order = std::move(other);
+      now = std::move(then);
+      return true;
+    }
+    return false;
   }
 
   bool is_call(size_t step, bool (*holds)(std::string_view)) const {
@@ -193,14 +201,14 @@ class Ordering {
   }
   bool follows(size_t step, size_t other) const { return std::ranges::count(before_[step], other) > 0; }
 
-  // Moves the step to the place, or to half of the way, and so on, unless the peak grows.
+  // Moves the step to the place, or to half of the way, and so on, unless a peak grows.
   void move_as_far(std::vector<size_t>& order, size_t from, size_t to, size_t& work) const {
-    const int64_t bytes = from == to ? 0 : peak(order).bytes;
+    const DevicePeaks now = from == to ? DevicePeaks() : peaks(order);
     while (from != to && work < most_work) {
       std::vector<size_t> other = order;
       move(other, from, to);
       work += blocks_.size() + count_;
-      if (peak(other).bytes <= bytes) {
+      if (!exceed(peaks(other), now)) {
         order = std::move(other);
         return;
       }
