@@ -52,8 +52,15 @@ def files_of_a_scan(every_kind):
 
 def mappings():
     shapes = re.search(r"using Shape = std::variant<([^>]*)>", CODE["csrc/ir/plan/mapping.h"])[1].split(", ")
-    asking = {"Matmul": r"|\b(?:is_product|matmul_parts)\b"}
+    asking = {"Matmul": r"|\b(?:matmul_parts|estimate_matmul)\b|kernels/matmul/"}
     return {name: naming(rf"\b(?:plan::|as<|get<){name}\b" + asking.get(name, ""), ("csrc/ir/plan/mapping.",)) for name in shapes}
+
+
+def places_of_a_family(keyword, struct):
+    """Files that a kernel family needs besides its own, which are named after it: the two lists, and whatever else names its shape."""
+    lists = [name for name, pattern in (("csrc/ir/plan/mapping.h", rf"using Shape = .*\b{struct}\b"), ("csrc/kernels/families.def", rf"FAMILY\({keyword}\)"))
+             if re.search(pattern, CODE[name])]
+    return sorted({*lists, *(name for name in mappings()[struct] if keyword not in name)})
 
 
 # Where the kinds may be named: the enumeration, its table, measured processors by kind, and factories of the targets in the tree, which tests
@@ -106,6 +113,7 @@ def main():
     every_kind = sorted(set.intersection(*map(set, of_statements.values())))
     show("files that name every statement, which any new one needs besides what makes it", every_kind, args.files)
     show("files that a scan needs besides what makes it", files_of_a_scan(every_kind), args.files)
+    show("files that a GEMM family needs besides its own", places_of_a_family("matmul", "Matmul"), args.files)
     for folder in ("cuda", "cpu"):
         show(f"files that name the target {folder}, outside of its folders",
              naming(rf"DeviceType::{folder.capitalize()}\b|\b{folder}_target\b|\"{folder}\"", (f"csrc/targets/{folder}", f"csrc/codegen/{folder}")), args.files)

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "ir/text_parts.h"
+#include "kernels/bodies.h"
 #include "kernels/body/lower_body.h"
 #include "kernels/body/print_body.h"
 #include "kernels/body/verify_body.h"

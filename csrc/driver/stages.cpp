@@ -8,7 +8,7 @@
 #include "frontend/complex/lower_complex.h"
 #include "frontend/import.h"
 #include "ir/graph/memory.h"
-#include "kernels/body/verify_body.h"
+#include "kernels/bodies.h"
 #include "lowering/lower.h"
 #include "model/eager_memory.h"
 #include "support/error.h"

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "ir/plan/plan.h"
 #include "ir/target.h"
@@ -31,6 +32,8 @@ struct KernelFamily {
   // Executes the points of a row one after the other where a value depends on earlier ones. False: such regions are not offered to it.
   bool rows_in_order = false;
 
+  // Regions that the family computes in one kernel where partial results and their sum, of two kernels, would else be faster. Null: none.
+  bool (*keeps_whole)(const loops::Program& program, const loops::Region& region, const Target& target) = nullptr;
   // Brings a region (ordered and merged) into the form that the family computes. False: it is none, and nothing changed. Null: the family needs
   // no form of its own.
   bool (*arrange)(FlatRegion& flat, const Target& target) = nullptr;
@@ -44,6 +47,12 @@ struct KernelFamily {
   void (*describe_accesses)(plan::Kernel& kernel, const FlatRegion& flat, const Target& target) = nullptr;
   // Launch::grid_x. Null: units of the mapping.
   sym::Expr (*grid)(const FlatRegion& flat, const plan::Mapping& mapping, const Target& target) = nullptr;
+  // The bodies of a kernel's text, in their order, each with what it is for; instantiate puts no others into the template. Null: one for each segment
+  // (lower_segment).
+  std::vector<NamedBody> (*bodies)(const plan::Kernel& kernel) = nullptr;
+  // Templates of the target that the family's template calls, besides those that any kernel may call, in the order in which they build on one another.
+  // Null: those of reductions' states, where the kernel has such states.
+  std::vector<std::string_view> (*library)(const plan::Kernel& kernel) = nullptr;
   // What stands in the family's template for a kernel of its shape.
   Instance (*instantiate)(const plan::Kernel& kernel, plan::Variant variant) = nullptr;
 };
@@ -56,6 +65,9 @@ const KernelFamily& family_of(const plan::Mapping& mapping);
 
 // Arranges the region for the first family that has a form for it, and notes the family in the region; nothing where none has.
 void arrange(FlatRegion& flat, const Target& target);
+
+// Whether some family keeps the region whole.
+bool is_kept_whole(const loops::Program& program, const loops::Region& region, const Target& target);
 
 // Maps an arranged and named region by the first family that takes it; the region may get another form.
 MappedRegion map_region(FlatRegion& flat, const Target& target);

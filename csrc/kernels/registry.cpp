@@ -1,5 +1,6 @@
 #include "kernels/registry.h"
 
+#include <algorithm>
 #include <array>
 
 #include "ir/loops/stmt_properties.h"
@@ -53,6 +54,11 @@ void arrange(FlatRegion& flat, const Target& target) {
     flat.arranged_for = family;
     return;
   }
+}
+
+bool is_kept_whole(const loops::Program& program, const loops::Region& region, const Target& target) {
+  return std::ranges::any_of(
+      all, [&](const KernelFamily* family) { return family->simt == is_simt(target) && family->keeps_whole && family->keeps_whole(program, region, target); });
 }
 
 MappedRegion map_region(FlatRegion& flat, const Target& target) {

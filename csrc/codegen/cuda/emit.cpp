@@ -1,11 +1,15 @@
 #include "codegen/cuda/emit.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "codegen/cuda/cuda_text.h"
 #include "codegen/registered_sources.h"
 #include "codegen/templates.h"
 #include "ir/loops/stmt_properties.h"
-#include "ir/plan/matmul.h"
 #include "kernels/body/slots.h"
+#include "kernels/family.h"
 #include "support/error.h"
 #include "support/text_writer.h"
 
@@ -15,23 +19,23 @@ namespace {
 
 // The templates that the kernels call, in the order in which they build on one another.
 std::vector<std::string_view> called_templates(const std::vector<const plan::Kernel*>& kernels) {
-  bool reduces = false, combines = false, multiplies = false, has_warpgroups = false, has_others = false;
+  std::vector<std::string_view> of_families;
+  bool reduces = false, combines = false;
   for (const plan::Kernel* kernel : kernels) {
-    const auto* matmul = kernel->mapping.as<plan::Matmul>();
-    multiplies |= matmul != nullptr;
-    has_others |= !matmul;
-    has_warpgroups |= matmul && matmul->warpgroups;
+    const kernels::KernelFamily& family = kernels::family_of(kernel->mapping);
+    if (family.library)
+      for (std::string_view name : family.library(*kernel))
+        if (std::ranges::find(of_families, name) == of_families.end()) of_families.push_back(name);
     for (const loops::Stmt& stmt : kernel->region.body) {
       const auto* store = stmt.as<loops::Store>();
       combines |= store && store->combine != Combine::Overwrite;
-      reduces |= row_state(stmt).has_value();
+      reduces |= !family.library && row_state(stmt).has_value();
     }
   }
-  std::vector<std::string_view> names{"cuda/prelude.cuh", "cuda/group.cuh"};
-  if (reduces && has_others) names.insert(names.end(), {"cuda/reduce.cuh", "cuda/join.cuh"});
-  if (combines) names.push_back("cuda/combine.cuh");
-  if (multiplies) names.insert(names.end(), {"cuda/tensor_core.cuh", "cuda/matmul.cuh"});
-  if (has_warpgroups) names.insert(names.end(), {"cuda/warpgroup.cuh", "cuda/warpgroup_matmul.cuh"});
+  std::vector<std::string_view> names{"prelude", "group"};
+  if (reduces) names.insert(names.end(), {"reduce", "join"});
+  if (combines) names.emplace_back("combine");
+  names.insert(names.end(), of_families.begin(), of_families.end());
   return names;
 }
 
@@ -39,7 +43,7 @@ std::vector<std::string_view> called_templates(const std::vector<const plan::Ker
 
 std::string emit_cuda(const std::vector<const plan::Kernel*>& kernels, plan::Variant variant, const OriginTable& origins, Templates templates) {
   TextWriter out;
-  for (std::string_view name : called_templates(kernels)) add_template(out, name, templates);
+  for (std::string_view name : called_templates(kernels)) add_template(out, fmt::format("cuda/{}.cuh", name), templates);
   out.line("typedef {} cxxi_index;", variant.index64 ? "long long" : "int");
   out.line("typedef unsigned {} cxxi_uint;", variant.index64 ? "long long" : "int");
   emit_registered_sources(kernels, &ScalarOpInfo::cuda_source, out);

@@ -43,6 +43,15 @@ std::vector<StmtId> operands(const Stmt& stmt) {
   return ids;
 }
 
+std::vector<bool> backward_slice(const Region& region, StmtId value) {
+  std::vector<bool> needed(region.body.size(), false);
+  needed[value.index()] = true;
+  for (size_t s = value.index() + 1; s-- > 0;)
+    if (needed[s])
+      for (StmtId operand : operands(region.body[StmtId(s)])) needed[operand.index()] = true;
+  return needed;
+}
+
 sym::Expr statement_symbol(StmtId stmt) { return sym::Expr::symbol(fmt::format("{}{}", statement_prefix, stmt.index())); }
 
 StmtId statement_of_symbol(std::string_view name) {

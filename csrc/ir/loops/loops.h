@@ -218,7 +218,9 @@ struct Program {
 
 // ---- Reading a region -------------------------------------------------------------------------------------------
 
-std::vector<StmtId> operands(const Stmt& stmt);     // SSA operands, `%n` symbols of coordinates included, in order
+std::vector<StmtId> operands(const Stmt& stmt);  // SSA operands, `%n` symbols of coordinates included, in order
+// For each statement, whether `value` needs it; value included.
+std::vector<bool> backward_slice(const Region& region, StmtId value);
 VarSet vars_of(const Region& region, sym::Expr e);  // variables that an expression mentions, through `%n` too
 VarSet all_vars(const Region& region);
 VarSet reduced_vars(const Region& region);          // union of all Reduce::over

@@ -12,7 +12,6 @@ bool is_pointwise(const Mapping& mapping) { return traits(mapping).arrangement =
 bool is_rows(const Mapping& mapping) { return traits(mapping).arrangement == Arrangement::Rows; }
 bool is_columns(const Mapping& mapping) { return traits(mapping).arrangement == Arrangement::Columns; }
 bool is_tiles(const Mapping& mapping) { return traits(mapping).arrangement == Arrangement::Tiles; }
-bool is_product(const Mapping& mapping) { return traits(mapping).arrangement == Arrangement::Product; }
 
 bool is_simt(const Mapping& mapping) {
   return std::visit([](const auto& shape) { return shape.simt; }, mapping.shape);

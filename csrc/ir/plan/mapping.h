@@ -72,7 +72,6 @@ bool is_pointwise(const Mapping& mapping);
 bool is_rows(const Mapping& mapping);  // serial ones too
 bool is_columns(const Mapping& mapping);
 bool is_tiles(const Mapping& mapping);
-bool is_product(const Mapping& mapping);
 bool is_simt(const Mapping& mapping);  // of threads in blocks, as Target is; otherwise of loops over vectors
 // Rows whose Persistent values survive from row loop to row loop.
 bool is_persistent(const Mapping& mapping);

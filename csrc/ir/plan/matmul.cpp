@@ -76,15 +76,6 @@ MatmulParts matmul_parts(const Kernel& kernel) {
   return *parts;
 }
 
-std::vector<bool> backward_slice(const loops::Region& region, StmtId value) {
-  std::vector<bool> needed(region.body.size(), false);
-  needed[value.index()] = true;
-  for (size_t s = value.index() + 1; s-- > 0;)
-    if (needed[s])
-      for (StmtId operand : loops::operands(region.body[StmtId(s)])) needed[operand.index()] = true;
-  return needed;
-}
-
 int64_t matmul_shared_bytes(const MatmulTile& tile, int kept_bytes) {
   const int64_t factors = int64_t{2} * tile.stages * (tile.m + tile.n) * tile.k;
   if (tile.warpgroups) return factors + tile.warps_m * warpgroup_part_bytes;

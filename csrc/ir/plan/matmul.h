@@ -26,8 +26,6 @@ MatmulParts matmul_parts(const Kernel& kernel);
 VarId matmul_m(const Mapping& mapping);
 VarId matmul_n(const Mapping& mapping);
 void set_tile(Matmul& matmul, const MatmulTile& tile);
-// For each statement, whether `value` needs it; value included.
-std::vector<bool> backward_slice(const loops::Region& region, StmtId value);
 // Shared memory of a block: the stages of both factors' tiles, or the sums of a tile in rows; of warp groups: the stages, and a part of the
 // sums for each warp. kept_bytes: of a sum.
 int64_t matmul_shared_bytes(const MatmulTile& tile, int kept_bytes);

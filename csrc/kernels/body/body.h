@@ -7,6 +7,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "ir/plan/plan.h"
@@ -120,6 +121,11 @@ struct Body {
   Slot slot;
   std::vector<Step> ahead;  // loads of Slot::ahead; they need the coordinates of the fragment alone
   std::vector<Step> steps;
+};
+
+struct NamedBody {
+  std::string name;  // what it is for: "row_loop", "factor %3"
+  Body body;
 };
 
 // Has it a value for each lane of the fragment, rather than one for all?

@@ -7,7 +7,6 @@
 
 #include "ir/loops/stmt_properties.h"
 #include "ir/plan/forms.h"
-#include "ir/plan/matmul.h"
 #include "ir/plan/serial_rows.h"
 #include "ir/plan/spelling.h"
 #include "kernels/body/guards.h"
@@ -231,23 +230,6 @@ class Lowering {
 Body lower_body(const Kernel& kernel, Slot slot) { return Lowering(kernel, std::move(slot)).run(); }
 
 Body lower_segment(const Kernel& kernel, size_t segment) { return lower_body(kernel, segment_slot(kernel, segment)); }
-
-std::vector<NamedBody> lower_bodies(const Kernel& kernel) {
-  std::vector<NamedBody> bodies;
-  const auto* matmul = kernel.mapping.as<plan::Matmul>();
-  if (matmul) {
-    const plan::MatmulParts parts = plan::matmul_parts(kernel);
-    const auto add_factor = [&](StmtId factor, VarId across, bool along_k) {
-      if (kernel.access[factor] != plan::AccessKind::Staged)
-        bodies.push_back({fmt::format("factor %{}", factor.index()), lower_body(kernel, factor_slot(kernel, factor, along_k ? parts.k : across))});
-    };
-    add_factor(parts.left, plan::matmul_m(kernel.mapping), matmul->left_along_k);
-    add_factor(parts.right, plan::matmul_n(kernel.mapping), matmul->right_along_k);
-  }
-  for (size_t s = matmul ? 1 : 0; s < kernel.segments.size(); ++s)
-    bodies.push_back({std::string(plan::keyword_of(plan::segment_keywords, kernel.segments[s].kind)), lower_segment(kernel, s)});
-  return bodies;
-}
 
 std::vector<Step> lower_loads(const Kernel& kernel, const Slot& slot, const std::vector<Place>& loads) {
   std::vector<Step> steps;

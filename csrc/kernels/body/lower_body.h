@@ -1,7 +1,6 @@
 // Makes bodies of slots: decides where values lie, what is loaded and stored in whole groups, and every guard.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "kernels/body/body.h"
@@ -11,13 +10,6 @@ namespace cxxinductor::kernels {
 Body lower_body(const plan::Kernel& kernel, Slot slot);
 // Of one of the kernel's segments.
 Body lower_segment(const plan::Kernel& kernel, size_t segment);
-
-// All bodies of a kernel, with what each is for: "row_loop", "factor %3".
-struct NamedBody {
-  std::string name;
-  Body body;
-};
-std::vector<NamedBody> lower_bodies(const plan::Kernel& kernel);
 
 // Steps that load groups to the places, from addresses that follow from variables and symbols alone.
 std::vector<Step> lower_loads(const plan::Kernel& kernel, const Slot& slot, const std::vector<Place>& loads);

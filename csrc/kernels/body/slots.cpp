@@ -4,7 +4,6 @@
 
 #include "ir/loops/stmt_properties.h"
 #include "ir/plan/early_loads.h"
-#include "ir/plan/matmul.h"
 #include "ir/plan/serial_rows.h"
 
 namespace cxxinductor::kernels {
@@ -28,7 +27,8 @@ class SlotMaker {
     slot_.checks_return = !simt;
   }
 
-  Slot of_segment(size_t index) && {
+  // group: made around the body, if valid.
+  Slot of_segment(size_t index, StmtId group) && {
     const Segment& segment = kernel_.segments.at(index);
     slot_.stmts = segment.stmts;
     if (segment.kind == Segment::Kind::PerRow && !in_column_arrays()) drop_listed_before(index);
@@ -38,24 +38,23 @@ class SlotMaker {
     if (segment.kind == Segment::Kind::PerRow) slot_.effects = {threads_of_row() > 1, has_dead_rows(kernel_)};
     if (is_pointwise(mapping_) && slot_.lanes == LaneForm::Vector && slot_.width > 1)
       slot_.uniform = plan::find_uniform_masks(kernel_, slot_.stmts, slot_.vector_var);
-    if (is_product(mapping_)) {
-      sums_ = plan::matmul_parts(kernel_).kept;
-      std::erase(slot_.stmts, sums_);
-    } else {
+    group_ = group;
+    if (group_.valid())
+      std::erase(slot_.stmts, group_);
+    else
       list_made_around();
-    }
     list_ahead(segment);
     list_operands();
     list_kept(segment);
     return std::move(slot_);
   }
 
-  Slot of_factor(StmtId value, VarId along) && {
-    const std::vector<bool> needed = plan::backward_slice(kernel_.region, value);
+  Slot of_value(StmtId value, VarId along, int width) && {
+    const std::vector<bool> needed = loops::backward_slice(kernel_.region, value);
     for (size_t s = 0; s < needed.size(); ++s)
       if (needed[s]) slot_.stmts.emplace_back(s);
     slot_.vector_var = along;
-    slot_.width = factor_width;
+    slot_.width = width;
     slot_.masked_tail = true;
     slot_.running = VarSet::of(mapping_.space) | VarSet::of(along);
     slot_.out = {{value, Where::Lanes}};
@@ -121,7 +120,7 @@ class SlotMaker {
   Where place_of(StmtId id) const {
     if (plan::is_across(kernel_, id)) return kernel_.memory_spaces[id] == MemorySpace::Shared ? Where::SharedStates : Where::States;
     if (persistent(id)) return Where::Persistent;
-    if (id == sums_) return Where::Group;
+    if (id == group_) return Where::Group;
     if (in_column_arrays()) return loops::is_of_state(stmt(id)) ? Where::States : Where::Columns;
     return is_columns(mapping_) && has_lanes(kernel_, slot_, id) ? Where::Columns : Where::Value;
   }
@@ -140,14 +139,16 @@ class SlotMaker {
   const Kernel& kernel_;
   const plan::Mapping& mapping_;
   Slot slot_;
-  StmtId sums_;
+  StmtId group_;
 };
 
 }  // namespace
 
-Slot segment_slot(const Kernel& kernel, size_t segment) { return SlotMaker(kernel).of_segment(segment); }
+Slot segment_slot(const Kernel& kernel, size_t segment) { return SlotMaker(kernel).of_segment(segment, {}); }
 
-Slot factor_slot(const Kernel& kernel, StmtId value, VarId along) { return SlotMaker(kernel).of_factor(value, along); }
+Slot segment_slot_of_groups(const Kernel& kernel, size_t segment, StmtId group) { return SlotMaker(kernel).of_segment(segment, group); }
+
+Slot value_slot(const Kernel& kernel, StmtId value, VarId along, int width) { return SlotMaker(kernel).of_value(value, along, width); }
 
 bool has_checks(const Kernel& kernel) {
   return std::ranges::any_of(kernel.region.body, [](const loops::Stmt& s) { return s.as<loops::Check>() != nullptr; });

@@ -5,13 +5,13 @@
 
 namespace cxxinductor::kernels {
 
-// Of a segment. Of Matmul: of its second one, the epilogue, which runs for groups of the sums.
+// Of a segment.
 Slot segment_slot(const plan::Kernel& kernel, size_t segment);
-
-// Elements of a matmul's factor that move together.
-inline constexpr int factor_width = 8;
-// Of a factor of a matmul that is computed: groups of it along a variable, left in Lanes.
-Slot factor_slot(const plan::Kernel& kernel, StmtId value, VarId along);
+// Of a segment around which the family's text computes `group`, a value of the segment, and leaves it in groups of the vector variable (a product's
+// sums, for its epilogue). Such text makes no loads of its own.
+Slot segment_slot_of_groups(const plan::Kernel& kernel, size_t segment, StmtId group);
+// Of the statements that a value needs, for `width` elements along a variable of which some may not exist: the value is left in Lanes.
+Slot value_slot(const plan::Kernel& kernel, StmtId value, VarId along, int width);
 
 bool has_checks(const plan::Kernel& kernel);
 // Reductions of the statements, in their order: those over the serial variable live longer than a segment and are left out.

@@ -291,10 +291,4 @@ void Verifier::check_kept() {
 
 std::vector<std::string> verify_body(const Kernel& kernel, const Body& body) { return Verifier(kernel, body).run(); }
 
-void verify_bodies_or_throw(const plan::Plan& plan, std::string_view after) {
-  for (const Kernel& kernel : plan.kernels)
-    for (const auto& [name, body] : lower_bodies(kernel))
-      require_valid(fmt::format("after {}, the body of {}, {},", after, kernel.name, name), verify_body(kernel, body));
-}
-
 }  // namespace cxxinductor::kernels

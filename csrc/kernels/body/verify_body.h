@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "kernels/body/body.h"
@@ -11,7 +10,5 @@ namespace cxxinductor::kernels {
 
 // One message per violation. The kernel is a valid one (ir/plan/verify.h).
 std::vector<std::string> verify_body(const plan::Kernel& kernel, const Body& body);
-// Of all kernels; InternalError with every message.
-void verify_bodies_or_throw(const plan::Plan& plan, std::string_view after);
 
 }  // namespace cxxinductor::kernels

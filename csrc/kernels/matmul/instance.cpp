@@ -1,4 +1,6 @@
 // What stands in the templates of matrix products.
+#include <fmt/format.h>
+
 #include "ir/plan/matmul.h"
 #include "kernels/body/lower_body.h"
 #include "kernels/body/slots.h"
@@ -21,9 +23,14 @@ Values stored_factor(const plan::Kernel& kernel, StmtId load, VarId outer, VarId
           {"stride", stride}};
 }
 
-// One that its statements compute, a group at a time.
+// Of a factor that its statements compute, a group along `inner` at a time.
+Body factor_body(const plan::Kernel& kernel, StmtId value, VarId inner) { return lower_body(kernel, value_slot(kernel, value, inner, factor_width)); }
+
+// The groups of the sums that a block leaves in shared memory.
+Body epilogue_body(const plan::Kernel& kernel) { return lower_body(kernel, segment_slot_of_groups(kernel, 1, plan::matmul_parts(kernel).kept)); }
+
 Values computed_factor(const plan::Kernel& kernel, StmtId value, VarId outer, VarId inner) {
-  const Body body = lower_body(kernel, factor_slot(kernel, value, inner));
+  const Body body = factor_body(kernel, value, inner);
   return {
       {"x_outer", outer}, {"x_inner", inner}, {"width", factor_width}, {"value", Local{'l', value}}, {"steps", Steps{.slot = body.slot, .steps = body.steps}}};
 }
@@ -63,13 +70,33 @@ Values tile_values(const plan::Kernel& kernel, const plan::Matmul& matmul, const
 
 }  // namespace
 
+std::vector<NamedBody> matmul_bodies(const plan::Kernel& kernel) {
+  const auto& matmul = kernel.mapping.get<plan::Matmul>();
+  const plan::MatmulParts parts = plan::matmul_parts(kernel);
+  std::vector<NamedBody> bodies;
+  const auto add_factor = [&](StmtId factor, VarId across, bool along_k) {
+    if (kernel.access[factor] != plan::AccessKind::Staged)
+      bodies.push_back({fmt::format("factor %{}", factor.index()), factor_body(kernel, factor, along_k ? parts.k : across)});
+  };
+  add_factor(parts.left, plan::matmul_m(kernel.mapping), matmul.left_along_k);
+  add_factor(parts.right, plan::matmul_n(kernel.mapping), matmul.right_along_k);
+  bodies.push_back({"per_row", epilogue_body(kernel)});
+  return bodies;
+}
+
+std::vector<std::string_view> matmul_library(const plan::Kernel& kernel) {
+  std::vector<std::string_view> templates{"tensor_core", "matmul"};
+  if (kernel.mapping.get<plan::Matmul>().warpgroups) templates.insert(templates.end(), {"warpgroup", "warpgroup_matmul"});
+  return templates;
+}
+
 Instance instantiate_matmul(const plan::Kernel& kernel, plan::Variant variant) {
   const plan::Mapping& mapping = kernel.mapping;
   const auto& matmul = mapping.get<plan::Matmul>();
   const plan::MatmulParts parts = plan::matmul_parts(kernel);
   const VarId m = plan::matmul_m(mapping), n = plan::matmul_n(mapping);
   const std::vector<VarId> batch(mapping.space.begin(), mapping.space.end() - 2);
-  const Body epilogue = lower_segment(kernel, 1);
+  const Body epilogue = epilogue_body(kernel);
   Values values = tile_values(kernel, matmul, batch);
   values.merge(Values{{"threads", block_threads(mapping)},
                       {"factor_type", kernel.region.body[parts.left].dtype},

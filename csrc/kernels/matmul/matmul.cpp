@@ -4,7 +4,6 @@
 #include <array>
 
 #include "ir/plan/matmul.h"
-#include "kernels/body/slots.h"
 #include "kernels/region/access.h"
 #include "kernels/region/region_edit.h"
 #include "kernels/registry.h"
@@ -38,7 +37,7 @@ bool lies_along(const FlatRegion& flat, const Stmt& stmt, VarId inner, VarId out
 
 // Bytes per element that a computed factor loads in whole chunks along v.
 int wide_bytes(const FlatRegion& flat, StmtId factor, VarId v) {
-  const std::vector<bool> needed = plan::backward_slice(flat.region, factor);
+  const std::vector<bool> needed = loops::backward_slice(flat.region, factor);
   int bytes = 0;
   for (size_t s = 0; s < needed.size(); ++s) {
     const Stmt& stmt = flat.region.body[StmtId(s)];
@@ -67,7 +66,7 @@ std::optional<bool> runs_along_k(const FlatRegion& flat, StmtId factor, VarId k,
 // All loads of both factors come in chunks along one variable.
 bool share_chunks(const FlatRegion& flat, const plan::MatmulParts& parts, bool left_along_k, bool right_along_k) {
   if (left_along_k && right_along_k) return true;
-  const std::vector<bool> left = plan::backward_slice(flat.region, parts.left), right = plan::backward_slice(flat.region, parts.right);
+  const std::vector<bool> left = loops::backward_slice(flat.region, parts.left), right = loops::backward_slice(flat.region, parts.right);
   for (size_t s = 0; s < left.size(); ++s)
     if (left[s] && right[s] && flat.region.body[StmtId(s)].vars.contains(parts.k)) return false;
   return true;
@@ -83,7 +82,7 @@ struct Arrangement {
 // Statements that give the sum may run several times and in chunks; nothing else may vary over k, and nothing that the
 // region writes may be a factor.
 bool is_pure_matmul(const FlatRegion& flat, const plan::MatmulParts& parts) {
-  const std::vector<bool> needed = plan::backward_slice(flat.region, parts.sum);
+  const std::vector<bool> needed = loops::backward_slice(flat.region, parts.sum);
   for (size_t s = 0; s < needed.size(); ++s) {
     const Stmt& stmt = flat.region.body[StmtId(s)];
     if (!needed[s] && stmt.vars.contains(parts.k)) return false;
@@ -241,7 +240,7 @@ MappedRegion map_matmul(const FlatRegion& flat, const Target& target) {
   mapping.vector_width = choose_vector_width(flat, n, target);
   mapping.vector_tail = !prove_divides(mapping.vector_width, flat.extent(n), flat.assumptions);
 
-  const std::vector<bool> needed = plan::backward_slice(flat.region, parts.sum);
+  const std::vector<bool> needed = loops::backward_slice(flat.region, parts.sum);
   std::vector<bool> after(needed.size(), false);
   bool transcendental = false;
   for (size_t s = needed.size(); s-- > 0;) {
@@ -285,7 +284,7 @@ void describe_matmul_accesses(plan::Kernel& kernel, const FlatRegion& flat, cons
   const plan::Mapping& mapping = kernel.mapping;
   const auto& matmul = mapping.get<plan::Matmul>();
   const VarId m = plan::matmul_m(mapping), n = plan::matmul_n(mapping);
-  const std::vector<bool> left = plan::backward_slice(kernel.region, parts.left), right = plan::backward_slice(kernel.region, parts.right);
+  const std::vector<bool> left = loops::backward_slice(kernel.region, parts.left), right = loops::backward_slice(kernel.region, parts.right);
   for (const loops::Access& access : accesses(kernel.region)) {
     const Stmt& stmt = kernel.region.body[access.stmt];
     const bool of_left = left[access.stmt.index()], of_right = right[access.stmt.index()];
@@ -319,12 +318,23 @@ std::optional<MatmulEstimate> estimate_matmul(const loops::Program& program, con
   return MatmulEstimate{size, template_time(size, best_tile(size, kept_bytes(flat, parts), target), target)};
 }
 
+namespace {
+
+bool is_product_of_tiles(const loops::Program& program, const loops::Region& region, const Target& target) {
+  return estimate_matmul(program, region, target).has_value();
+}
+
+}  // namespace
+
 const KernelFamily family::matmul{.name = plan::Matmul::keyword,
                                   .simt = true,
+                                  .keeps_whole = is_product_of_tiles,
                                   .arrange = arrange_matmul,
                                   .map = map_matmul,
                                   .describe_accesses = describe_matmul_accesses,
                                   .grid = matmul_grid,
+                                  .bodies = matmul_bodies,
+                                  .library = matmul_library,
                                   .instantiate = instantiate_matmul};
 
 }  // namespace cxxinductor::kernels

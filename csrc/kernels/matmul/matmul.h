@@ -6,6 +6,8 @@
 #pragma once
 
 #include <optional>
+#include <string_view>
+#include <vector>
 
 #include "ir/plan/plan.h"
 #include "ir/target.h"
@@ -22,6 +24,11 @@ struct MatmulEstimate {
 };
 std::optional<MatmulEstimate> estimate_matmul(const loops::Program& program, const loops::Region& region, const Target& target);
 
+// Elements of a factor that move together.
+inline constexpr int factor_width = 8;
+
+std::vector<NamedBody> matmul_bodies(const plan::Kernel& kernel);
+std::vector<std::string_view> matmul_library(const plan::Kernel& kernel);
 Instance instantiate_matmul(const plan::Kernel& kernel, plan::Variant variant);
 
 }  // namespace cxxinductor::kernels

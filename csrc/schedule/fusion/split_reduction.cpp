@@ -7,13 +7,12 @@
 #include "ir/loops/region_rewrite.h"
 #include "ir/loops/stmt_properties.h"
 #include "ir/target.h"
-#include "kernels/matmul/matmul.h"
+#include "kernels/family.h"
 #include "support/error.h"
 
 namespace cxxinductor::schedule {
 namespace {
 
-using kernels::estimate_matmul;
 using loops::BodyBuilder;
 using loops::BufferId;
 using loops::Renaming;
@@ -38,7 +37,7 @@ double bytes_read(const loops::Region& region, VarSet reduced, const FusionCosts
 // Into how many pieces each reduction should fall; 1: leave it.
 double wanted_pieces(const loops::Program& program, const loops::Region& region, const FusionCosts& costs, const Target& target) {
   const RegionSummary summary = summarize(region);
-  if (summary.reduced.empty() || !reductions_come_last(region) || estimate_matmul(program, region, target)) return 1;
+  if (summary.reduced.empty() || !reductions_come_last(region) || kernels::is_kept_whole(program, region, target)) return 1;
   const double rows = costs.points(region, summary.all - summary.reduced), length = costs.points(region, summary.reduced);
   if (rows * length < min_elements) return 1;
   const double multiprocessors = target.multiprocessors;

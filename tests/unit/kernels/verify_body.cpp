@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ir/plan/text.h"
+#include "kernels/bodies.h"
 #include "kernels/body/lower_body.h"
 #include "kernels/body/print_body.h"
 #include "kernels/body/slots.h"
