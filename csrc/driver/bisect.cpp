@@ -10,6 +10,7 @@ namespace cxxinductor::driver {
 namespace {
 
 using interp::Tensor;
+using Culprit = BisectReport::Culprit;
 using Symptom = BisectReport::Symptom;
 
 interp::MemRef laid_out(const Tensor& tensor) {
@@ -236,7 +237,7 @@ class Bisection {
     for (const std::shared_ptr<const TextPass>& pass : request_.inputs.text_passes) {
       if (!judge(without_pass(pass->name)).empty()) continue;
       const Outcome with = run_stages_until_bad(request_.inputs.options, request_.stages.size(), Looks::Never);
-      BisectReport::Culprit culprit{.name = pass->name, .stage = pass->stage, .avoided_by = "skip_passes=" + pass->name};
+      Culprit culprit{.kind = Culprit::Kind::TextPass, .name = pass->name, .stage = pass->stage, .avoided_by = "skip_passes=" + pass->name};
       const auto before = with.state.texts.find(pass->stage), after = with.state.texts.find(pass->stage + "+" + pass->name);
       if (before != with.state.texts.end() && after != with.state.texts.end()) culprit.before = before->second, culprit.after = after->second;
       report_.culprit = std::move(culprit);
@@ -255,14 +256,14 @@ class Bisection {
     }
   }
 
-  BisectReport::Culprit culprit_of(Limit limit, int64_t number, const Judge& judge) {
+  Culprit culprit_of(Limit limit, int64_t number, const Judge& judge) {
     Options options = request_.inputs.options;
     limit_of(options, limit) = number - 1;
     const Outcome without = run_stages_until_bad(options, request_.stages.size(), Looks::Never);
     limit_of(options, limit) = number;
     const Outcome with = run_stages_until_bad(options, request_.stages.size(), Looks::Never);
 
-    BisectReport::Culprit culprit{.is_fusion = limit == Limit::Fusions, .number = number};
+    Culprit culprit{.kind = limit == Limit::Fusions ? Culprit::Kind::Fusion : Culprit::Kind::Pass, .number = number};
     for (const Stage& stage : request_.stages) {
       const auto before = without.state.texts.find(std::string(stage.name)), after = with.state.texts.find(std::string(stage.name));
       const bool fails = after == with.state.texts.end();
@@ -280,7 +281,7 @@ class Bisection {
   }
 
   // The pass that was the last to change something; where it throws, the one without which nothing does.
-  void name_pass(const Outcome& with, const Judge& judge, BisectReport::Culprit& culprit) {
+  void name_pass(const Outcome& with, const Judge& judge, Culprit& culprit) {
     std::vector<passes::PassTime> applied = with.state.graph_passes;
     applied.insert(applied.end(), with.state.loops_passes.begin(), with.state.loops_passes.end());
     const bool is_known = std::ssize(applied) == culprit.number;

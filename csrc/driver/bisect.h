@@ -51,8 +51,9 @@ struct BisectReport {
   // An application of a pass, a fusion, or a text pass of the user's. Absent where the graph is bad without any, too: then the stage itself, or
   // the kernel, is at fault.
   struct Culprit {
-    bool is_fusion = false;
-    int64_t number = 0;         // the value of pass_limit or fusion_limit that lets it happen; with one less it does not. 0: of a text pass
+    enum class Kind : uint8_t { Pass, Fusion, TextPass };
+    Kind kind = Kind::Pass;
+    int64_t number = 0;         // of a pass or a fusion: the value of pass_limit or fusion_limit that lets it happen; with one less it does not
     std::string name;           // of the pass; which regions are fused. Empty: it fails before it says
     std::string stage;          // the first one whose form it changes
     std::string before, after;  // that form with one less and with it; empty where the stage fails

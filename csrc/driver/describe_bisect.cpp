@@ -33,13 +33,22 @@ std::string headline(const BisectReport& report) {
 }
 
 std::string text_of(const BisectReport::Culprit& culprit) {
-  std::string text = "guilty: ";
-  if (culprit.number == 0)
-    text += fmt::format("registered pass {}, after stage {}\n", culprit.name, culprit.stage);
-  else
-    text += fmt::format("{}{} ({}={}), in stage {}\n", culprit.is_fusion ? "fusion" : "pass",
-                        culprit.name.empty() ? "" : (culprit.is_fusion ? ": " : " ") + culprit.name, culprit.is_fusion ? "fusion_limit" : "pass_limit",
-                        culprit.number, culprit.stage.empty() ? "unknown" : culprit.stage);
+  const auto limited = [&](std::string_view kind, std::string_view before_name, std::string_view limit) {
+    return fmt::format("guilty: {}{}{} ({}={}), in stage {}\n", kind, culprit.name.empty() ? "" : before_name, culprit.name, limit, culprit.number,
+                       culprit.stage.empty() ? "unknown" : culprit.stage);
+  };
+  std::string text;
+  switch (culprit.kind) {
+    case BisectReport::Culprit::Kind::Pass:
+      text = limited("pass", " ", "pass_limit");
+      break;
+    case BisectReport::Culprit::Kind::Fusion:
+      text = limited("fusion", ": ", "fusion_limit");
+      break;
+    case BisectReport::Culprit::Kind::TextPass:
+      text = fmt::format("guilty: registered pass {}, after stage {}\n", culprit.name, culprit.stage);
+      break;
+  }
   if (const std::string lines = line_diff(culprit.before, culprit.after); !lines.empty()) text += fmt::format("what it changes:\n{}", indented(lines));
   return text + fmt::format("without it all is well: option {}\n", culprit.avoided_by);
 }

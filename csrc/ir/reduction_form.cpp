@@ -1,5 +1,7 @@
 #include "ir/reduction_form.h"
 
+#include "support/error.h"
+
 namespace cxxinductor {
 namespace {
 
@@ -41,10 +43,17 @@ ReductionForm parse_reduction_form(std::string_view state, std::string_view resu
   std::vector<TypedName> both;
   for (const std::string_view side : {"a.", "b."})
     for (const TypedName& component : form.state) both.push_back({std::string(side) + component.name, component.fixed});
-  form.start = ScalarStatements::parse(start, {}, form.state);
-  form.lift = ScalarStatements::parse(lift, element, form.state);
-  form.merge = ScalarStatements::parse(merge, both, form.state);
-  form.finish = ScalarStatements::parse(finish, form.state, form.results);
+  const auto parse = [](std::string_view what, std::string_view text, std::span<const TypedName> inputs, std::span<const TypedName> assigned) {
+    try {
+      return ScalarStatements::parse(text, inputs, assigned);
+    } catch (const UserError& error) {
+      throw_user_error("{}: {}", what, error.what());
+    }
+  };
+  form.start = parse("start", start, {}, form.state);
+  form.lift = parse("lift", lift, element, form.state);
+  form.merge = parse("merge", merge, both, form.state);
+  form.finish = parse("finish", finish, form.state, form.results);
   return form;
 }
 

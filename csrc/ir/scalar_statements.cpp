@@ -1,12 +1,16 @@
 #include "ir/scalar_statements.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
+#include <ranges>
 #include <set>
 
 #include "support/error.h"
+#include "support/nearest_name.h"
 #include "support/text_cursor.h"
 
 namespace cxxinductor {
@@ -94,13 +98,17 @@ class StatementParser {
     if (name == "nan") return {std::nullopt, {.literal = Literal::Number, .number = std::numeric_limits<double>::quiet_NaN()}};
     if (cursor_.looking_at("(") || cursor_.looking_at("<")) return {parse_apply(name), {}};
     const auto found = names_.find(name);
-    if (found == names_.end()) throw_user_error("{} is neither an input nor assigned before", name);
+    if (found == names_.end()) throw_user_error("{} is neither an input nor assigned before; known: {}", name, fmt::join(std::views::keys(names_), ", "));
     return {found->second, {}};
   }
 
   size_t parse_apply(const std::string& name) {
     const std::optional<ScalarOp> op = find_scalar_op(name);
-    if (!op) throw_user_error("no op is called {}", name);
+    if (!op) {
+      std::vector<std::string> known;
+      for (const ScalarOpInfo& row : scalar_ops()) known.emplace_back(row.name);
+      throw_user_error("no op is called {}; did you mean {}? docs/ops.md lists them", name, nearest_name(name, known));
+    }
     const ScalarOpInfo& row = info(*op);
     std::optional<DType> target;
     if (row.rule == TypeRule::Cast) {

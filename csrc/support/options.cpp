@@ -1,10 +1,13 @@
 #include "support/options.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
 
 #include "support/error.h"
+#include "support/nearest_name.h"
 
 namespace cxxinductor {
 namespace {
@@ -98,27 +101,10 @@ std::optional<Range<Number>> range_of(std::string_view option) {
   return range;
 }
 
-size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t above = row[j];
-      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1] ? 1 : 0)});
-      diagonal = above;
-    }
-  }
-  return row[b.size()];
-}
-
 [[noreturn]] void unknown(std::string_view what, std::string_view name, std::string (*name_of)(const OptionInfo&)) {
-  const auto nearest = std::min_element(option_rows.begin(), option_rows.end(),
-                                        [&](const auto& a, const auto& b) { return edit_distance(name, name_of(a)) < edit_distance(name, name_of(b)); });
-  std::string known;
-  for (const OptionInfo& row : option_rows) known += fmt::format("{}{}", known.empty() ? "" : ", ", name_of(row));
-  throw_user_error("unknown {} '{}'; did you mean '{}'? Known: {}", what, name, name_of(*nearest), known);
+  std::vector<std::string> known;
+  for (const OptionInfo& row : option_rows) known.push_back(name_of(row));
+  throw_user_error("unknown {} '{}'; did you mean '{}'? Known: {}", what, name, nearest_name(name, known), fmt::join(known, ", "));
 }
 
 // The item of a comma-separated list at its start, trimmed; removes it and the comma.

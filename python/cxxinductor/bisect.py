@@ -25,17 +25,18 @@ from .time_kernel import seconds_of
 _OPTIONS_LINE = re.compile(r"^options: (.*)$", re.MULTILINE)
 _TARGET_LINE = re.compile(r"^target: (\S+) (\S+)$", re.MULTILINE)
 _GPU = re.compile(r"\bcuda:\d+\b")
+_UNKNOWN_OP = "no schema of that name is registered"  # says the stage import
 _CONTENTS = ("calls.txt", "01-import.txt")
 
 
 @dataclass(frozen=True)
 class Culprit:
-    """An application of a pass, or a fusion.
+    """An application of a pass, a fusion, or a pass that was registered.
 
     Attributes:
-        kind: "pass" or "fusion".
+        kind: "pass", "fusion" or "registered pass".
         name: of the pass, or the regions that are fused; "" where it fails before it says.
-        number: of the application among all of the compile: what pass_limit or fusion_limit has to allow for the graph to be bad.
+        number: of the application among all of the compile: what pass_limit or fusion_limit has to allow for the graph to be bad; 0: of a registered pass.
         stage: the first one whose form it changes.
         before, after: that form without it and with it; "" where the stage fails.
         avoided_by: the option, as name=value, with which all is well.
@@ -221,7 +222,8 @@ def _natural(text: str) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m cxxinductor.bisect", description=__doc__.splitlines()[0],
-        epilog="Exit status: 0 what is wrong was found, 1 nothing is wrong, 2 it could not be looked for.",
+        epilog="Exit status: 0 what is wrong was found, 1 nothing is wrong, 2 it could not be looked for, or --slow or --command finds the graph bad "
+        "without any pass and fusion, too.",
     )  # fmt: skip
     parser.add_argument("folder", type=Path, help="what cxxinductor wrote after an error, or CXXINDUCTOR_DUMP=all for a graph")
     parser.add_argument("--import", action="append", default=[], dest="modules", metavar="MODULE",
@@ -268,6 +270,11 @@ def main(arguments: list[str] | None = None) -> int:
         if in_terminal:
             _show("")
     print(report, end="")
+    if report.symptom == "fails" and _UNKNOWN_OP in report.detail:
+        print("bisect: name the module that registers the op: --import MODULE", file=sys.stderr)
+        return 2
+    if report.symptom == "judged" and report.culprit is None:
+        return 2
     return 1 if report.symptom == "none" else 0
 
 

@@ -41,6 +41,10 @@ def _checked(op: torch._ops.OpOverload, function: Callable[..., Any]) -> Callabl
     def decomposed(*args: Any, **kwargs: Any) -> Any:
         try:
             results = function(*args, **kwargs)
+        except UserError:  # of an op that the function calls, such as this one again
+            raise
+        except RecursionError as error:
+            raise UserError(f"the decomposition {name} of {op} calls {op} again and again: return NotImplemented to keep the op") from error
         except Exception as error:
             raise UserError(f"the decomposition {name} of {op} raised {type(error).__name__}: {error}") from error
         if results is NotImplemented:

@@ -121,11 +121,13 @@ def test_a_command_is_run_with_the_limits(right, capsys):
     assert bisect.main([str(right), "--command", command]) == 0
     assert "fusion_limit=3" in capsys.readouterr().out
     assert bisect.main([str(right), "--command", "true"]) == 1
+    assert bisect.main([str(right), "--command", "false"]) == 2
+    assert "no single pass or fusion is guilty" in capsys.readouterr().out
 
 
 def test_times_are_compared_with_other_options(right, capsys):
     assert bisect.main([str(right), "--slow", "1000"]) == 1
-    assert bisect.main([str(right), "--slow", "0.0001", "--than", "fusion=true"]) == 0
+    assert bisect.main([str(right), "--slow", "0.0001", "--than", "fusion=true"]) == 2  # with any options
     assert "us; with the baseline" in capsys.readouterr().out
 
 
@@ -154,8 +156,8 @@ def test_custom_operators_are_imported(tmp_path, monkeypatch, capsys):
         "  return %sin\n}\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
-    assert bisect.main([str(calls.parent)]) == 0
-    assert "import what registers it" in capsys.readouterr().out
+    assert bisect.main([str(calls.parent)]) == 2
+    assert "--import MODULE" in capsys.readouterr().err
     given = [str(calls.parent), "--import", "operators_of_mine"]
     assert bisect.main(given) == 2 and "allow_ops" in capsys.readouterr().err
     assert bisect.main([*given, "--option", "allow_ops=cxxi_bisect::twice"]) == 1

@@ -54,6 +54,12 @@ def test_results_of_a_decomposition_have_memory_of_their_own(register, device, f
     assert b.tolist() == [2, 2, 2]
 
 
+def test_a_decomposition_that_calls_its_op_again_and_again_is_named(register):
+    register(cxxinductor.register_decomposition, ident, lambda x: ident(x * 1), version="2")
+    with pytest.raises(Exception, match="calls extension_fault_tests.ident.default again and again: return NotImplemented"):
+        compiled(lambda x: ident(x) + 1)(torch.ones(3))
+
+
 # ---- identities ----------------------------------------------------------------------------------------------------
 
 FACTOR = 2.0

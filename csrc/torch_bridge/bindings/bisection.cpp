@@ -12,6 +12,19 @@
 namespace cxxinductor::bindings {
 namespace {
 
+const char* name_of(driver::BisectReport::Culprit::Kind kind) {
+  using Kind = driver::BisectReport::Culprit::Kind;
+  switch (kind) {
+    case Kind::Pass:
+      return "pass";
+    case Kind::Fusion:
+      return "fusion";
+    case Kind::TextPass:
+      return "registered pass";
+  }
+  return "";
+}
+
 py::dict to_dict(const driver::BisectReport& report) {
   using Symptom = driver::BisectReport::Symptom;
   const char* symptom = "";
@@ -34,9 +47,9 @@ py::dict to_dict(const driver::BisectReport& report) {
   }
   py::object culprit = py::none();
   if (const auto& found = report.culprit)
-    culprit = py::dict(py::arg("kind") = found->is_fusion ? "fusion" : "pass", py::arg("name") = found->name, py::arg("number") = found->number,
-                       py::arg("stage") = found->stage, py::arg("before") = found->before, py::arg("after") = found->after,
-                       py::arg("avoided_by") = found->avoided_by);
+    culprit =
+        py::dict(py::arg("kind") = name_of(found->kind), py::arg("name") = found->name, py::arg("number") = found->number, py::arg("stage") = found->stage,
+                 py::arg("before") = found->before, py::arg("after") = found->after, py::arg("avoided_by") = found->avoided_by);
   return py::dict(py::arg("symptom") = symptom, py::arg("stage") = report.stage, py::arg("detail") = report.detail, py::arg("culprit") = culprit,
                   py::arg("notes") = report.notes, py::arg("text") = driver::describe(report));
 }

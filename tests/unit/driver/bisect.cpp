@@ -152,7 +152,7 @@ TEST_CASE("bisection names a wrong pass and which application of a pass it is", 
   CHECK_THAT(report.detail, mentions("output 0: f32[8]: 8 of 8 elements differ"));
   REQUIRE(report.culprit);
   CHECK(report.culprit->name == "wrong");
-  CHECK_FALSE(report.culprit->is_fusion);
+  CHECK(report.culprit->kind == BisectReport::Culprit::Kind::Pass);
   CHECK(report.culprit->number == 3);
   CHECK(report.culprit->stage == "graph-passes");
   CHECK(report.culprit->avoided_by == "pass_limit=2");
@@ -180,6 +180,7 @@ TEST_CASE("bisection names a wrong pass of the user's", "[bisect]") {
   CHECK(report.culprit->name == "faulty");
   CHECK(report.culprit->avoided_by == "skip_passes=faulty");
   const std::string text = driver::describe(report);
+  CHECK(report.culprit->kind == BisectReport::Culprit::Kind::TextPass);
   CHECK_THAT(text, mentions("guilty: registered pass faulty, after stage lower"));
   CHECK_THAT(text, mentions("= sin("));
 }
@@ -192,7 +193,7 @@ TEST_CASE("bisection names a wrong fusion by its regions", "[bisect]") {
   CHECK(report.symptom == Symptom::Differs);
   CHECK(report.stage == "fuse");
   REQUIRE(report.culprit);
-  CHECK(report.culprit->is_fusion);
+  CHECK(report.culprit->kind == BisectReport::Culprit::Kind::Fusion);
   CHECK(report.culprit->number == 2);
   CHECK_THAT(report.culprit->name, mentions("merges region @"));
   CHECK_THAT(report.culprit->name, mentions(" and region @"));
@@ -222,7 +223,7 @@ TEST_CASE("bisection of a stage that fails finds the fusion that it fails on", "
   CHECK(report.symptom == Symptom::Fails);
   CHECK(report.stage == "select-kernels");
   REQUIRE(report.culprit);
-  CHECK(report.culprit->is_fusion);
+  CHECK(report.culprit->kind == BisectReport::Culprit::Kind::Fusion);
   CHECK(report.culprit->stage == "fuse");
   CHECK_THAT(driver::describe(report), mentions("stage select-kernels fails\n  a region too long to plan\n"));
 }
@@ -276,7 +277,7 @@ TEST_CASE("bisection finds what a caller calls bad", "[bisect]") {
   BisectReport report = driver::bisect(request);
   CHECK(report.symptom == Symptom::Judged);
   REQUIRE(report.culprit);
-  CHECK(report.culprit->is_fusion);
+  CHECK(report.culprit->kind == BisectReport::Culprit::Kind::Fusion);
   CHECK(report.culprit->number == 3);
   CHECK(report.culprit->avoided_by == "fusion_limit=2");
   request.judge = [](const Options& options) { return options.skip_passes.empty() ? std::string("too slow") : std::string(); };

@@ -174,7 +174,7 @@ TEST_CASE("a reduction is one row") {
 }
 
 TEST_CASE("statements that are not valid are refused") {
-  CHECK_THAT(refusal("s:T", "s = 0", "s = x", "s = add(a.s, b.t)"), mentions("b.t is neither an input nor assigned before"));
+  CHECK_THAT(refusal("s:T", "s = 0", "s = x", "s = add(a.s, b.t)"), mentions("merge: b.t is neither an input nor assigned before; known: a.s, b.s"));
   CHECK_THAT(refusal("s:T", "s = 0", "s = x", "s = plus(a.s, b.s)"), mentions("no op is called plus"));
   CHECK_THAT(refusal("s:T", "s = 0", "s = x", "s = add(a.s)"), mentions("add takes 2 operands, found 1"));
   CHECK_THAT(refusal("s:T", "s = 0", "s = x", ""), mentions("no statement assigns s"));

@@ -60,7 +60,10 @@ TEST_CASE("registrations that are not valid are refused") {
   CHECK_THAT(refusal({.overload = "tests::none", .arguments = {"x"}}), mentions("expected an expression"));
   CHECK_THAT(refusal({.overload = "tests::none", .arguments = {"x", "y"}, .cuda = "f({0})"}), mentions("expected {1} in the expression for CUDA"));
   CHECK_THAT(refusal({.overload = "tests::none", .arguments = {"x"}, .cpu = "[]{ return {0}; }()"}), mentions("braces that are no operand"));
-  CHECK_THAT(refusal({.overload = "tests::none", .arguments = {"x"}, .cpu = "{0}", .definition = "result = y"}), mentions("y is neither an input"));
+  CHECK_THAT(refusal({.overload = "tests::none", .arguments = {"x"}, .cpu = "{0}", .definition = "result = y"}),
+             mentions("tests::none, definition: y is neither an input nor assigned before; known: x"));
+  CHECK_THAT(refusal({.overload = "tests::none", .arguments = {"x"}, .cpu = "{0}", .definition = "result = sigmiod(x)"}),
+             mentions("tests::none, definition: no op is called sigmiod; did you mean sigmoid?"));
   CHECK_THAT(refusal({.overload = "tests::none", .arguments = {"x"}, .cpu = "{0}", .definition = "result = lt(x, 1)"}),
              mentions("result expects T, found bool"));
   add_scalar_op(cube);
