@@ -45,11 +45,19 @@ double round_to(NarrowFloat format, double value) {
   if (std::isnan(value) || value == 0) return value;
   const double beyond = format.finite ? std::numeric_limits<double>::quiet_NaN() : std::numeric_limits<double>::infinity();
   if (std::isinf(value)) return std::copysign(beyond, value);
-  int exponent;
-  std::frexp(value, &exponent);  // value = m * 2^exponent, m in [0.5, 1)
-  const int quantum = std::max(exponent - 1, 1 - format.bias()) - format.mantissa_bits;
-  const double rounded = std::ldexp(std::nearbyint(std::ldexp(value, -quantum)), quantum);
+  // In [2^52, 2^53) units, doubles are the integers: adding 1.5 * 2^52 units rounds to one, nearest even, and subtracting it leaves that.
+  const int quantum = std::max(std::ilogb(value), 1 - format.bias()) - format.mantissa_bits;
+  const double units = std::ldexp(1.5, 52 + quantum);
+  const double rounded = std::copysign((value + units) - units, value);
   return std::fabs(rounded) > format.largest() ? std::copysign(beyond, value) : rounded;
+}
+
+// A bf16 is the upper half of a float.
+double round_to_bf16(float value) {
+  if (std::isnan(value)) return value;
+  uint32_t bits = std::bit_cast<uint32_t>(value);
+  bits += 0x7fff + ((bits >> 16) & 1);
+  return std::bit_cast<float>(bits & 0xffff0000);
 }
 
 // `value` is a value of the format.
@@ -109,6 +117,7 @@ int64_t truncate(double value) {
 double round_to(DType dtype, double value) {
   if (dtype == DType::F64) return value;
   if (dtype == DType::F32) return static_cast<float>(value);
+  if (dtype == DType::BF16) return round_to_bf16(static_cast<float>(value));
   return round_to(narrow_float(dtype), static_cast<float>(value));
 }
 
@@ -116,6 +125,7 @@ uint64_t bits_of(const Scalar& value) {
   CXXI_CHECK(!is_opaque(value.dtype()), "{} has no elements", to_string(value.dtype()));
   if (!is_float(value.dtype())) return static_cast<uint64_t>(value.integer());
   if (value.dtype() == DType::F64) return std::bit_cast<uint64_t>(std::isnan(value.real()) ? std::numeric_limits<double>::quiet_NaN() : value.real());
+  if (value.dtype() == DType::BF16 && !std::isnan(value.real())) return std::bit_cast<uint32_t>(static_cast<float>(value.real())) >> 16;
   if (value.dtype() != DType::F32) return encode(narrow_float(value.dtype()), value.real());
   const auto single = static_cast<float>(value.real());
   return std::bit_cast<uint32_t>(std::isnan(single) ? std::numeric_limits<float>::quiet_NaN() : single);
@@ -126,6 +136,7 @@ Scalar scalar_from_bits(DType dtype, uint64_t bits) {
   if (!is_float(dtype)) return Scalar::from_integer(dtype, static_cast<int64_t>(bits));
   if (dtype == DType::F64) return Scalar::from_real(dtype, std::bit_cast<double>(bits));
   if (dtype == DType::F32) return Scalar::from_real(dtype, std::bit_cast<float>(static_cast<uint32_t>(bits)));
+  if (dtype == DType::BF16) return Scalar::from_real(dtype, std::bit_cast<float>(static_cast<uint32_t>(bits) << 16));
   return Scalar::from_real(dtype, decode(narrow_float(dtype), static_cast<uint32_t>(bits)));
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -177,15 +178,15 @@ std::vector<Scalar> ScalarStatements::run(std::vector<Scalar> inputs, DType oper
   CXXI_CHECK(inputs.size() == inputs_, "statements of {} inputs, found {}", inputs_, inputs.size());
   std::vector<Scalar> values = std::move(inputs);
   values.reserve(inputs_ + steps_.size());
-  std::vector<Scalar> operands;
+  std::array<Scalar, 5> operands;  // of any op; without an allocation per step, since elements of a reduction run this one by one
   for (const Step& step : steps_) {
     if (step.literal != Literal::None) {
       values.push_back(literal(step, operand));
       continue;
     }
-    operands.clear();
-    for (size_t value : step.operands) operands.push_back(values[value]);
-    values.push_back(evaluate(step.op, operands, step.type.value_or(operand)));
+    CXXI_CHECK(step.operands.size() <= operands.size(), "{} operands", step.operands.size());
+    for (size_t i = 0; i < step.operands.size(); ++i) operands[i] = values[step.operands[i]];
+    values.push_back(evaluate(step.op, std::span(operands).first(step.operands.size()), step.type.value_or(operand)));
   }
   std::vector<Scalar> results;
   results.reserve(results_.size());
