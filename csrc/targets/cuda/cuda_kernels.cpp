@@ -1,8 +1,8 @@
 #include "targets/cuda/cuda_kernels.h"
 
-#include <algorithm>
 #include <array>
 
+#include "codegen/cuda/emit.h"
 #include "codegen/registered_sources.h"
 #include "ir/plan/index_width.h"
 #include "runtime/failed_check.h"
@@ -222,9 +222,7 @@ void CudaKernelProvider::prepare(const plan::Plan& plan, const InterruptCheck& i
     const plan::Kernel& kernel = plan.kernels[plan::KernelId(i)];
     if (kernel.device != device_) continue;
     if (own[i]) units.push_back({plan::KernelId(i), {.vectorized = true, .index64 = plan::needs_index64(kernel)}, {}, {}});
-    const bool checks =
-        std::any_of(kernel.region.body.begin(), kernel.region.body.end(), [](const loops::Stmt& stmt) { return stmt.as<loops::Check>() != nullptr; });
-    if (checks) checking_.push_back(static_cast<uint32_t>(i));
+    if (codegen::cuda_has_checks(kernel)) checking_.push_back(static_cast<uint32_t>(i));
   }
   std::vector<Unit*> missing;
   for (Unit& unit : units)
