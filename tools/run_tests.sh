@@ -17,6 +17,6 @@ step "All other C++ suites, under AddressSanitizer and UndefinedBehaviorSanitize
 make --no-print-directory asan
 step "Python suites"
 # One more than there are cores: each waits for a compiler or another process a sixth of its time. They share the cores, so that kernels of one
-# graph are compiled together where there are few: a twelfth fewer runs of the compiler.
+# graph are compiled together where there are few, in fewer runs of the compiler.
 workers=$(($(nproc) < 3 ? $(nproc) + 1 : 4))
 CXXINDUCTOR_COMPILE_THREADS=$(($(nproc) / workers + 1)) "$python" -m pytest tests/python -n "$workers" --dist worksteal

@@ -157,9 +157,8 @@ void collect_steps(const kernels::Values& values, std::vector<const std::vector<
 }
 
 bool are_equal(const std::vector<kernels::Step>& a, const std::vector<kernels::Step>& b) {
-  return std::ranges::equal(
-      a, b, {}, [](const kernels::Step& step) { return std::tuple(step.kind, step.stmt, step.where, step.form); },
-      [](const kernels::Step& step) { return std::tuple(step.kind, step.stmt, step.where, step.form); });
+  const auto what = [](const kernels::Step& step) { return std::tuple(step.kind, step.stmt, step.where, step.form); };
+  return std::ranges::equal(a, b, {}, what, what);
 }
 
 // All bodies in the instance are among those that are verified.
