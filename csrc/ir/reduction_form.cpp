@@ -1,6 +1,6 @@
 #include "ir/reduction_form.h"
 
-#include "support/error.h"
+#include "support/error_context.h"
 
 namespace cxxinductor {
 namespace {
@@ -44,11 +44,7 @@ ReductionForm parse_reduction_form(std::string_view state, std::string_view resu
   for (const std::string_view side : {"a.", "b."})
     for (const TypedName& component : form.state) both.push_back({std::string(side) + component.name, component.fixed});
   const auto parse = [](std::string_view what, std::string_view text, std::span<const TypedName> inputs, std::span<const TypedName> assigned) {
-    try {
-      return ScalarStatements::parse(text, inputs, assigned);
-    } catch (const UserError& error) {
-      throw_user_error("{}: {}", what, error.what());
-    }
+    return naming(what, [&] { return ScalarStatements::parse(text, inputs, assigned); });
   };
   form.start = parse("start", start, {}, form.state);
   form.lift = parse("lift", lift, element, form.state);

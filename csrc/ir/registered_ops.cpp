@@ -10,6 +10,7 @@
 
 #include "ir/scalar_statements.h"
 #include "support/error.h"
+#include "support/error_context.h"
 #include "support/fork_locks.h"
 
 namespace cxxinductor {
@@ -96,16 +97,6 @@ void require_spelling(std::string_view overload, std::string_view target, std::s
     throw_user_error("{}: the expression for {} has braces that are no operand: move it into a function, found '{}'", overload, target, text);
 }
 
-// What the user got wrong while it reads a text says whose text it is.
-template <class Read>
-void naming(std::string_view whose, Read read) {
-  try {
-    read();
-  } catch (const UserError& error) {
-    throw_user_error("{}: {}", whose, error.what());
-  }
-}
-
 TypeSet type_set(OperandTypes types) {
   switch (types) {
     case OperandTypes::Floating:
@@ -138,7 +129,7 @@ ScalarOp add_scalar_op(const RegisteredOp& given) {
     std::vector<TypedName> inputs;
     for (const std::string& argument : given.arguments) inputs.push_back({argument, std::nullopt});
     const TypedName result[] = {{"result", std::nullopt}};
-    naming(fmt::format("{}, definition", given.overload), [&] { made->definition = ScalarStatements::parse(given.definition, inputs, result); });
+    made->definition = naming(fmt::format("{}, definition", given.overload), [&] { return ScalarStatements::parse(given.definition, inputs, result); });
     for (const DType dtype : {DType::F32, DType::I64})
       if (const auto op = made->definition->refuses(dtype); op && accepts(type_set(given.types), dtype))
         throw_user_error("{}: types that include {} are stated, but the definition has {}, which does not take them", given.overload, to_string(dtype),
@@ -169,7 +160,7 @@ Reduction add_reduction(const RegisteredReduction& given) {
   made->overload = given.overload;
   made->name = text_name(given.overload);
   made->texts = given;
-  naming(given.overload, [&] { made->form = parse_reduction_form(given.state, given.results, given.start, given.lift, given.merge, given.finish); });
+  made->form = naming(given.overload, [&] { return parse_reduction_form(given.state, given.results, given.start, given.lift, given.merge, given.finish); });
   made->text = fmt::format("{}\x1f{}\x1f{}\x1f{}\x1f{}\x1f{}\x1f{}\x1f{}\x1f{}", given.overload, given.state, given.results, given.start, given.lift,
                            given.merge, given.finish, given.order_matters, given.standard_result);
   const RegisteredReduction& texts = made->texts;
