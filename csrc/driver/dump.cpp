@@ -24,7 +24,7 @@ void write_file(const std::string& path, const std::string& text) {
   if (!file) throw_user_error("cannot write the dump {}: set CXXINDUCTOR_DUMP_DIR to a folder you may write", path);
 }
 
-constexpr std::string_view after = "after:";
+constexpr std::string_view after_prefix = "after:";
 
 bool wants(const std::vector<std::string>& what, std::string_view item) {
   return std::ranges::any_of(what, [&](const std::string& word) { return word == item || word == "all"; });
@@ -38,7 +38,7 @@ void write_stages(const Report& report, const std::vector<std::string>& what, co
       const size_t plus = name.find('+');  // in front of the name of a text pass
       if (name.substr(0, plus) != stage.name) continue;
       const std::string of = plus == name.npos ? name : name.substr(plus + 1);
-      if (wants(what, to_string(stage.makes)) || wants(what, fmt::format("{}{}", after, of)))
+      if (wants(what, to_string(stage.makes)) || wants(what, fmt::format("{}{}", after_prefix, of)))
         write_file(join_path(root, fmt::format("{:02}-{}.txt", number, name)), text);
     }
   }
@@ -99,8 +99,8 @@ std::string write_dump(const Report& report, const std::string& name, const std:
 
 void check_dump(const Options& options, std::span<const std::string> text_passes) {
   for (const std::string& item : list_items(options.dump)) {
-    if (!item.starts_with(after)) continue;
-    const std::string name = item.substr(after.size());
+    if (!item.starts_with(after_prefix)) continue;
+    const std::string name = item.substr(after_prefix.size());
     if (std::ranges::find(stage_table(), name, &Stage::name) != stage_table().end() || std::ranges::find(text_passes, name) != text_passes.end()) continue;
     std::vector<std::string_view> names;
     for (const Stage& stage : stage_table()) names.push_back(stage.name);

@@ -13,7 +13,7 @@ namespace {
 // Without namespace. One that ends in * stands for all names that begin so.
 using Names = std::span<const std::string_view>;
 
-struct Row {
+struct Reason {
   std::string_view reason;
   Names names;
   Names whole = {};  // more of them, which torch would decompose: they arrive whole, because of the reason
@@ -72,7 +72,7 @@ constexpr std::string_view whole_spaces[] = {"linspace", "logspace"};
 constexpr std::string_view pools[] = {
     "max_pool3d*", "avg_pool3d*", "_adaptive_avg_pool*", "adaptive_max_pool*", "fractional_max_pool*", "max_unpool*",
 };
-constexpr std::string_view functions[] = {
+constexpr std::string_view other_functions[] = {
     "digamma", "polygamma", "igamma*", "special_*", "_dirichlet_grad", "_standard_gamma_grad", "erfinv", "i0", "gcd",
     "lcm",     "frexp",     "ldexp",   "nextafter", "angle",           "hash_tensor",
 };
@@ -107,7 +107,7 @@ constexpr std::string_view unwritten[] = {
 constexpr std::string_view complex_views[] = {"view_as_complex", "view_as_real", "_conj", "_neg_view"};
 constexpr std::string_view assertions[] = {"_assert_*", "sym_constrain_range*"};
 
-constexpr Row rows[] = {
+constexpr Reason reasons[] = {
     {"matrix products run in a library; as products and sums they would round each product", products, whole_products},
     {"convolutions run in a library", convolutions},
     {"attention is one kernel of ATen", attention, whole_attention},
@@ -121,7 +121,7 @@ constexpr Row rows[] = {
     {"ATen's kernel weighs neighbours in an order of its own", resampling, whole_resampling},
     {"ATen's kernel counts from both ends", {}, whole_spaces},
     {"importers cover 2-d pools of fixed windows", pools},
-    {"no scalar op of the IRs computes it", functions},
+    {"no scalar op of the IRs computes it", other_functions},
     {"one kernel of ATen, whose decomposition rounds elsewhere", {}, whole_roundings},
     {"the steps of ATen's kernel depend on one another", dynamic_programs},
     {"the bounds of its sums are data", bags},
@@ -147,9 +147,9 @@ std::string_view reason_of_call(std::string_view callee) {
   const std::string_view name = name_in_aten(callee);
   if (starts_collective(callee) || waits_for_collective(callee)) return "a collective of torch.distributed's";
   if (name.empty()) return "a custom op";
-  for (const Row& row : rows)
+  for (const Reason& row : reasons)
     if (matches_any(row.whole, name)) return row.reason;
-  for (const Row& row : rows)
+  for (const Reason& row : reasons)
     if (matches_any(row.names, name)) return row.reason;
   const auto importer = aten_table().lower_bound(callee);
   const bool imported = importer != aten_table().end() && importer->first.starts_with(callee) &&
@@ -158,7 +158,7 @@ std::string_view reason_of_call(std::string_view callee) {
 }
 
 bool arrives_whole(std::string_view callee) {
-  return std::any_of(std::begin(rows), std::end(rows), [&](const Row& row) { return matches_any(row.whole, name_in_aten(callee)); });
+  return std::any_of(std::begin(reasons), std::end(reasons), [&](const Reason& row) { return matches_any(row.whole, name_in_aten(callee)); });
 }
 
 }  // namespace cxxinductor::frontend

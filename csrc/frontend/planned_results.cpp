@@ -24,11 +24,11 @@ bool is_convolution_planned(const CallContext& context) {
 }
 
 // A row per op whose form depends on its backend.
-struct Row {
+struct BackendRow {
   std::string_view callee;
   bool (*is_planned)(const CallContext&);
 };
-constexpr Row by_backend[] = {{"aten::convolution", is_convolution_planned}};
+constexpr BackendRow by_backend[] = {{"aten::convolution", is_convolution_planned}};
 
 }  // namespace
 
@@ -37,7 +37,7 @@ bool is_result_planned(const CallContext& context, const Schema& schema) {
   const CallValueInfo& result = context.result();
   if (result.kind != CallValueInfo::Kind::Tensor || is_opaque(result.dtype)) return false;
   if (schema.planned_form == PlannedForm::Structured) return context.is_contiguous(result.sizes, result.strides);
-  for (const Row& row : by_backend)
+  for (const BackendRow& row : by_backend)
     if (context.call().callee == row.callee && context.call().overload.empty()) return row.is_planned(context);
   return false;
 }

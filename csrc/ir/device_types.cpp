@@ -49,7 +49,7 @@ constexpr EagerBehaviour eager_on_cuda{
     .autocast = DType::F16,
 };
 
-constexpr std::array rows{
+constexpr std::array device_type_rows{
     DeviceTypeInfo{.type = DeviceType::Cpu,
                    .text = "cpu",
                    .torch_device_type = 0,
@@ -78,8 +78,8 @@ constexpr std::array rows{
 
 }  // namespace
 
-std::span<const DeviceTypeInfo> device_types() { return rows; }
-const DeviceTypeInfo& info(DeviceType type) { return rows[static_cast<size_t>(type)]; }
+std::span<const DeviceTypeInfo> device_types() { return device_type_rows; }
+const DeviceTypeInfo& info(DeviceType type) { return device_type_rows[static_cast<size_t>(type)]; }
 
 std::string_view to_string(DeviceType type) { return info(type).text; }
 
@@ -91,7 +91,7 @@ std::string to_string(Device device) {
 
 std::optional<Device> find_device(std::string_view text) {
   const std::string_view type = text.substr(0, text.find(':'));
-  for (const DeviceTypeInfo& row : rows) {
+  for (const DeviceTypeInfo& row : device_type_rows) {
     if (row.text != type) continue;
     if (text.size() == type.size()) return Device{row.type, 0};
     if (!row.has_streams) return std::nullopt;

@@ -11,7 +11,7 @@
 namespace cxxinductor {
 namespace {
 
-constexpr LibraryOp rows[] = {
+constexpr LibraryOp library_rows[] = {
 #define LIBRARY_OP(...) LibraryOp{__VA_ARGS__},
 #include "ir/library_ops.def"
 #undef LIBRARY_OP
@@ -40,17 +40,17 @@ const OpArgument* LibraryOp::find(ArgRole role) const {
   return found == arguments.end() ? nullptr : &*found;
 }
 
-std::span<const LibraryOp> library_ops() { return rows; }
+std::span<const LibraryOp> library_ops() { return library_rows; }
 
 const LibraryOp* library_op(std::string_view callee, std::string_view overload) {
-  const auto found = std::ranges::find(rows, callee, &LibraryOp::name);
-  if (found == std::end(rows)) return nullptr;
+  const auto found = std::ranges::find(library_rows, callee, &LibraryOp::name);
+  if (found == std::end(library_rows)) return nullptr;
   return overload.empty() || overload == "default" || overload == found->overload ? &*found : nullptr;
 }
 
 const LibraryOp& only_op(OpFamily family) {
-  CXXI_CHECK(std::ranges::count(rows, family, &LibraryOp::family) == 1, "a family of several ops, or of none");
-  return *std::ranges::find(rows, family, &LibraryOp::family);
+  CXXI_CHECK(std::ranges::count(library_rows, family, &LibraryOp::family) == 1, "a family of several ops, or of none");
+  return *std::ranges::find(library_rows, family, &LibraryOp::family);
 }
 
 const LibraryOp* library_op(const Call& call) { return library_op(call.callee, call.overload); }

@@ -80,7 +80,7 @@ std::vector<Scalar> moments(DType type, Elements x) {
     static_cast<void>(T);                    \
     return std::vector<Scalar>(__VA_ARGS__); \
   }
-constexpr std::array rows{
+constexpr std::array builtin_rows{
 #define REDUCTION(enumerator, ...) ReductionInfo{__VA_ARGS__},
 #include "ir/reductions.def"
 #undef REDUCTION
@@ -88,27 +88,27 @@ constexpr std::array rows{
 #undef DEFINE
 #undef ARG_EXTREME
 
-std::array<ReductionForm, rows.size()> parse_rows() {
-  std::array<ReductionForm, rows.size()> forms;
-  std::ranges::transform(rows, forms.begin(), parse_form);
+std::array<ReductionForm, builtin_rows.size()> parse_rows() {
+  std::array<ReductionForm, builtin_rows.size()> forms;
+  std::ranges::transform(builtin_rows, forms.begin(), parse_form);
   return forms;
 }
 
 }  // namespace
 
-std::span<const ReductionInfo> reduction_rows() { return rows; }
+std::span<const ReductionInfo> reduction_rows() { return builtin_rows; }
 
 const ReductionInfo& info(Reduction reduction) {
   const size_t index = static_cast<size_t>(reduction);
-  return index < rows.size() ? rows[index] : registered_reduction(index - rows.size());
+  return index < builtin_rows.size() ? builtin_rows[index] : registered_reduction(index - builtin_rows.size());
 }
 
-bool is_registered(Reduction reduction) { return static_cast<size_t>(reduction) >= rows.size(); }
+bool is_registered(Reduction reduction) { return static_cast<size_t>(reduction) >= builtin_rows.size(); }
 
 const ReductionForm& form(Reduction reduction) {
-  static constinit MadeOnce<std::array<ReductionForm, rows.size()>, ForkLock::Leaf> forms;
+  static constinit MadeOnce<std::array<ReductionForm, builtin_rows.size()>, ForkLock::Leaf> forms;
   const size_t index = static_cast<size_t>(reduction);
-  return index < rows.size() ? forms.get(parse_rows)[index] : registered_reduction_form(index - rows.size());
+  return index < builtin_rows.size() ? forms.get(parse_rows)[index] : registered_reduction_form(index - builtin_rows.size());
 }
 
 ReductionForm parse_form(const ReductionInfo& row) {
@@ -120,10 +120,10 @@ ReductionForm parse_form(const ReductionInfo& row) {
 }
 
 std::optional<Reduction> find_reduction(std::string_view name) {
-  for (size_t i = 0; i < rows.size(); ++i) {
-    if (rows[i].name == name) return static_cast<Reduction>(i);
+  for (size_t i = 0; i < builtin_rows.size(); ++i) {
+    if (builtin_rows[i].name == name) return static_cast<Reduction>(i);
   }
-  if (const auto found = find_registered_reduction_named(name)) return static_cast<Reduction>(rows.size() + *found);
+  if (const auto found = find_registered_reduction_named(name)) return static_cast<Reduction>(builtin_rows.size() + *found);
   return std::nullopt;
 }
 

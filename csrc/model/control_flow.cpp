@@ -11,7 +11,7 @@ namespace {
 
 using Kind = ControlFlow::Kind;
 
-struct Row {
+struct ControlFlowRow {
   std::string_view callee;
   Kind kind;
   // Positions of arguments; what an operator does not have is at -1.
@@ -20,19 +20,19 @@ struct Row {
   int count() const { return others + 1; }
 };
 
-const Row* find_row(std::string_view callee) {
+const ControlFlowRow* find_row(std::string_view callee) {
   static constexpr std::array table{
-      Row{"higher_order::cond", Kind::Cond, {1, 2}, 0, -1, -1, 3}, Row{"higher_order::while_loop", Kind::WhileLoop, {0, 1}, -1, 2, -1, 3},
-      Row{"higher_order::scan", Kind::Scan, {0, -1}, -1, 1, 2, 3}, Row{"higher_order::map_impl", Kind::Map, {0, -1}, -1, -1, 1, 2},
-      Row{"higher_order::associative_scan", Kind::AssociativeScan, {0, -1}, -1, -1, 1, 2}};
-  const auto found = std::find_if(table.begin(), table.end(), [&](const Row& row) { return row.callee == callee; });
+      ControlFlowRow{"higher_order::cond", Kind::Cond, {1, 2}, 0, -1, -1, 3}, ControlFlowRow{"higher_order::while_loop", Kind::WhileLoop, {0, 1}, -1, 2, -1, 3},
+      ControlFlowRow{"higher_order::scan", Kind::Scan, {0, -1}, -1, 1, 2, 3}, ControlFlowRow{"higher_order::map_impl", Kind::Map, {0, -1}, -1, -1, 1, 2},
+      ControlFlowRow{"higher_order::associative_scan", Kind::AssociativeScan, {0, -1}, -1, -1, 1, 2}};
+  const auto found = std::find_if(table.begin(), table.end(), [&](const ControlFlowRow& row) { return row.callee == callee; });
   return found == table.end() ? nullptr : &*found;
 }
 
 // Of one call: errors name it.
 class Reader {
  public:
-  Reader(const CallGraph& calls, const Call& call, const Row& row) : calls_(calls), call_(call), row_(row) {}
+  Reader(const CallGraph& calls, const Call& call, const ControlFlowRow& row) : calls_(calls), call_(call), row_(row) {}
 
   ControlFlow read() {
     require(static_cast<int>(call_.args.size()) == row_.count() && call_.kwargs.empty(), "{} arguments", row_.count());
@@ -100,7 +100,7 @@ class Reader {
 
   const CallGraph& calls_;
   const Call& call_;
-  const Row& row_;
+  const ControlFlowRow& row_;
 };
 
 }  // namespace
@@ -108,7 +108,7 @@ class Reader {
 bool is_control_flow(const Call& call) { return find_row(call.callee) != nullptr; }
 
 ControlFlow read_control_flow(const CallGraph& calls, const Call& call) {
-  const Row* row = find_row(call.callee);
+  const ControlFlowRow* row = find_row(call.callee);
   if (row == nullptr) throw_user_error("{}: expected an operator of control flow", describe(calls, call));
   return Reader(calls, call, *row).read();
 }

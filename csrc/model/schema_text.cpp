@@ -18,9 +18,9 @@ struct Type {
   bool written = false;
 };
 
-class Parser {
+class SchemaParser {
  public:
-  explicit Parser(std::string_view text) : cursor_(text) {}
+  explicit SchemaParser(std::string_view text) : cursor_(text) {}
 
   NamedSchema parse() {
     NamedSchema found;
@@ -146,7 +146,7 @@ class Parser {
 
 }  // namespace
 
-NamedSchema parse_schema(std::string_view declaration) { return Parser(declaration).parse(); }
+NamedSchema parse_schema(std::string_view declaration) { return SchemaParser(declaration).parse(); }
 
 SchemaTable::SchemaTable(std::string_view lines) {
   while (!lines.empty()) {

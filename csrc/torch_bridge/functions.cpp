@@ -59,7 +59,7 @@ std::vector<at::Tensor> call_function(int64_t number, const c10::List<std::optio
   return (*function)(std::move(given), integers.vec());
 }
 
-const RegisteredOps ops([](torch::Library& library) {
+const RegisteredOps function_ops([](torch::Library& library) {
   // Random: what the function does is not known, so calls keep their order and are made once each.
   library.def("call_function(int function, Tensor?[] tensors, int[] integers) -> Tensor[]", {at::Tag::nondeterministic_seeded});
   library.impl("call_function", c10::DispatchKey::CompositeExplicitAutograd, call_function);

@@ -49,7 +49,7 @@ at::Tensor philox_state(at::IntArrayRef counts, at::IntArrayRef numbers, at::Dev
   return at::tensor(states, at::kLong).to(device, /*non_blocking=*/true);
 }
 
-const RegisteredOps ops([](torch::Library& library) {
+const RegisteredOps random_ops([](torch::Library& library) {
   library.def("philox_state(int[] counts, int[] numbers, Device device) -> Tensor", {at::Tag::nondeterministic_seeded});
   library.impl("philox_state", c10::DispatchKey::CompositeExplicitAutograd, philox_state);
 });

@@ -133,15 +133,15 @@ class TorchRecordingPlace final : public runtime::RecordingPlace {
   int64_t scratch_bytes_ = 0;
 };
 
-struct Places {
+struct RecordingPlaces {
   std::map<std::pair<Device, void*>, std::shared_ptr<TorchRecordingPlace>> all;  // guarded by ForkLock::Targets
 };
-constinit MadeOnce<Places, ForkLock::Targets> made_places;
+constinit MadeOnce<RecordingPlaces, ForkLock::Targets> made_places;
 
 template <class MemoryOf>  // (TorchRecordingPlace&) -> std::vector<RecordingSegment>
 std::vector<RecordingSegment> of_all_places(MemoryOf memory_of) {
   std::vector<std::shared_ptr<TorchRecordingPlace>> places;
-  if (Places* made = made_places.find()) {
+  if (RecordingPlaces* made = made_places.find()) {
     const ForkGuard guard(ForkLock::Targets);
     for (const auto& [key, place] : made->all) places.push_back(place);
   }
@@ -154,7 +154,7 @@ std::vector<RecordingSegment> of_all_places(MemoryOf memory_of) {
 }  // namespace
 
 std::shared_ptr<runtime::RecordingPlace> recording_place(Device device, void* stream) {
-  Places& places = made_places.get([] { return Places(); });
+  RecordingPlaces& places = made_places.get([] { return RecordingPlaces(); });
   const ForkGuard guard(ForkLock::Targets);
   if (const auto found = places.all.find({device, stream}); found != places.all.end()) return found->second;
   const auto number = static_cast<c10::CaptureId_t>(places.all.size()) + 1;

@@ -28,12 +28,12 @@ void check(const std::function<Tensors(c10::Device)>& program, double rtol = 1e-
   }
 }
 
-struct Network : torch::nn::Module {
+struct LoopNetwork : torch::nn::Module {
   torch::nn::Linear first{nullptr}, last{nullptr};
   torch::nn::LayerNorm norm{nullptr};
   torch::nn::Dropout dropout{nullptr};
 
-  Network() {
+  LoopNetwork() {
     first = register_module("first", torch::nn::Linear(6, 12));
     norm = register_module("norm", torch::nn::LayerNorm(torch::nn::LayerNormOptions({12})));
     dropout = register_module("dropout", torch::nn::Dropout(0.2));
@@ -52,7 +52,7 @@ at::Tensor batch(int step, std::vector<int64_t> sizes, c10::Device device) {
 // Losses and parameters of some steps.
 template <class Optimizer, class Options>
 Tensors train(c10::Device device, Options options) {
-  auto model = std::make_shared<Network>();
+  auto model = std::make_shared<LoopNetwork>();
   model->to(device);
   Optimizer optimizer(model->parameters(), options);
   Tensors results;
@@ -83,10 +83,10 @@ TEST_CASE("every optimizer of torch::optim trains as in eager") {
 
 TEST_CASE("a model and its optimizer are saved and go on") {
   check([](c10::Device device) {
-    auto model = std::make_shared<Network>();
+    auto model = std::make_shared<LoopNetwork>();
     model->to(device);
     torch::optim::AdamW optimizer(model->parameters(), 0.01);
-    const auto step = [&](Network& network, torch::optim::Optimizer& of, int number) {
+    const auto step = [&](LoopNetwork& network, torch::optim::Optimizer& of, int number) {
       of.zero_grad();
       network.forward(batch(number, {4, 6}, device)).square().mean().backward();
       of.step();
@@ -100,7 +100,7 @@ TEST_CASE("a model and its optimizer are saved and go on") {
       archive.save_to(model_file);
     }
     torch::save(optimizer, optimizer_file);
-    auto other = std::make_shared<Network>();
+    auto other = std::make_shared<LoopNetwork>();
     other->eval();
     other->to(device);
     {

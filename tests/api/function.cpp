@@ -15,11 +15,11 @@ using cxxinductor::Tensors;
 
 // Calls wait for the compiler, so that what is tested is the compiled form.
 template <class F>
-auto compile(F function) {
+auto compile_by_default(F function) {
   return cxxinductor::compile(std::move(function), cxxinductor::Options());
 }
 
-void check_close(const at::Tensor& found, const at::Tensor& expected) {
+void check_equal_layout(const at::Tensor& found, const at::Tensor& expected) {
   REQUIRE(found.defined() == expected.defined());
   if (!expected.defined()) return;
   CHECK(found.sizes() == expected.sizes());
@@ -44,11 +44,11 @@ struct Net : torch::nn::Module {
 
 TEST_CASE("a function of tensors runs compiled, for sizes that change") {
   const auto eager = [](at::Tensor x, at::Tensor y) { return at::softmax(at::relu(x * y + 1), -1); };
-  const auto compiled = compile(eager);
+  const auto compiled = compile_by_default(eager);
   const torch::NoGradGuard no_gradients;
   for (int64_t rows : {3, 5, 7, 9}) {
     const at::Tensor x = at::randn({rows, 8}), y = at::randn({8});
-    check_close(compiled(x, y), eager(x, y));
+    check_equal_layout(compiled(x, y), eager(x, y));
   }
   INFO(compiled.explain());
   CHECK(has(compiled.explain(), "kernel"));
@@ -57,12 +57,12 @@ TEST_CASE("a function of tensors runs compiled, for sizes that change") {
 
 TEST_CASE("an argument may share memory with a tensor that the function holds") {
   const at::Tensor held = at::zeros({8});
-  const auto compiled = compile([held](at::Tensor x) { return x.add_(1) + held; });
+  const auto compiled = compile_by_default([held](at::Tensor x) { return x.add_(1) + held; });
   const torch::NoGradGuard no_gradients;
-  check_close(compiled(at::ones({8})), at::full({8}, 2.));
-  check_close(compiled(held), at::full({8}, 2.));
-  check_close(compiled(held.view({8})), at::full({8}, 4.));
-  check_close(held, at::full({8}, 2.));
+  check_equal_layout(compiled(at::ones({8})), at::full({8}, 2.));
+  check_equal_layout(compiled(held), at::full({8}, 2.));
+  check_equal_layout(compiled(held.view({8})), at::full({8}, 4.));
+  check_equal_layout(held, at::full({8}, 2.));
   CHECK_FALSE(has(compiled.explain(), "not compiled"));
 }
 
@@ -70,7 +70,7 @@ TEST_CASE("a training step has eager's gradients, of arguments and of parameters
   torch::manual_seed(0);
   const auto net = std::make_shared<Net>();
   const auto loss = [net](at::Tensor x, at::Tensor y) { return at::mse_loss(net->forward(x), y); };
-  const auto compiled = compile(loss);
+  const auto compiled = compile_by_default(loss);
   for (int64_t rows : {6, 10, 14}) {
     const at::Tensor x = at::randn({rows, 16}).requires_grad_(), y = at::randn({rows, 4});
     std::vector<at::Tensor> expected, found;
@@ -84,7 +84,7 @@ TEST_CASE("a training step has eager's gradients, of arguments and of parameters
       grads->push_back(x.grad().clone());
       for (const at::Tensor& p : net->parameters()) grads->push_back(p.grad().clone());
     }
-    for (size_t i = 0; i < expected.size(); ++i) check_close(found[i], expected[i]);
+    for (size_t i = 0; i < expected.size(); ++i) check_equal_layout(found[i], expected[i]);
   }
   const std::string text = compiled.explain();
   INFO(text);
@@ -100,7 +100,7 @@ TEST_CASE("a training loop of a network with batch norm and dropout is eager's")
                               torch::nn::MaxPool2d(2), torch::nn::Flatten(), torch::nn::Dropout(0.25), torch::nn::Linear(8 * 16, 5));
     torch::optim::AdamW optimizer(net->parameters(), torch::optim::AdamWOptions(1e-2));
     auto step = [net](at::Tensor x, at::Tensor y) mutable { return torch::nn::functional::cross_entropy(net->forward(x), y); };
-    const auto compiled = compile(step);
+    const auto compiled = compile_by_default(step);
     std::vector<double> losses;
     for (int i = 0; i < 6; ++i) {
       const at::Tensor x = at::randn({4, 3, 8, 8}), y = at::randint(5, {4});
@@ -127,25 +127,25 @@ TEST_CASE("a training loop of a network with batch norm and dropout is eager's")
 
 TEST_CASE("several results, lists and no gradients") {
   const auto eager = [](at::Tensor x) { return std::make_tuple(x.sin() * 2, x.detach().cos(), at::argmax(x, -1)); };
-  const auto compiled = compile(eager);
+  const auto compiled = compile_by_default(eager);
   const at::Tensor x = at::randn({4, 6}).requires_grad_();
   const auto [a, b, c] = compiled(x);
   const auto [d, e, f] = eager(x);
-  check_close(a, d);
-  check_close(b, e);
+  check_equal_layout(a, d);
+  check_equal_layout(b, e);
   CHECK(c.equal(f));
   CHECK(a.requires_grad());
   CHECK_FALSE(b.requires_grad());
   CHECK_FALSE(c.requires_grad());
   a.sum().backward();
-  check_close(x.grad(), x.detach().cos() * 2);
-  const cxxinductor::Function list = compile([](Tensors tensors) { return Tensors{at::cat(tensors), tensors[0] + 1}; });
+  check_equal_layout(x.grad(), x.detach().cos() * 2);
+  const cxxinductor::Function list = compile_by_default([](Tensors tensors) { return Tensors{at::cat(tensors), tensors[0] + 1}; });
   CHECK(list({at::ones({2}), at::zeros({3})})[0].equal(at::cat({at::ones({2}), at::zeros({3})})));
 }
 
 TEST_CASE("a backward pass keeps little, and no more of the caller's tensors than eager's") {
   const auto eager = [](at::Tensor x, at::Tensor w) { return at::log_softmax(at::gelu(at::matmul(x, w)).sin(), -1).exp(); };
-  const auto compiled = compile(eager);
+  const auto compiled = compile_by_default(eager);
   const at::Tensor leaf = at::randn({16, 8}).requires_grad_(), w = at::randn({8, 100}).requires_grad_();
   std::vector<at::Tensor> expected, found;
   for (std::vector<at::Tensor>* grads : {&expected, &found}) {
@@ -154,22 +154,22 @@ TEST_CASE("a backward pass keeps little, and no more of the caller's tensors tha
     (grads == &expected ? eager(x, w) : compiled(x, w)).sin().sum().backward();
     *grads = {leaf.grad().clone(), w.grad().clone()};
   }
-  for (size_t i = 0; i < expected.size(); ++i) check_close(found[i], expected[i]);
+  for (size_t i = 0; i < expected.size(); ++i) check_equal_layout(found[i], expected[i]);
   // x and w, the product, and two numbers per row; eager keeps four tensors of the product's size.
   INFO(compiled.explain());
   CHECK(has(compiled.explain(), fmt::format("keeps {} bytes", 4 * (16 * 8 + 8 * 100 + 16 * 100 + 2 * 16))));
 
   const auto wave = [](at::Tensor x) { return x.exp().sin(); };
-  const auto compiled_wave = compile(wave);
+  const auto compiled_wave = compile_by_default(wave);
   at::Tensor x = leaf * 1, y = leaf * 1;
   const at::Tensor a = wave(x), b = compiled_wave(y);
   for (at::Tensor* written : {&x, &y}) written->add_(1);  // eager's backward pass reads the exponential alone
   const at::Tensor of_a = torch::autograd::grad({a.sum()}, {leaf})[0], of_b = torch::autograd::grad({b.sum()}, {leaf})[0];
-  check_close(of_b, of_a);
+  check_equal_layout(of_b, of_a);
 }
 
 TEST_CASE("autograd's errors are eager's") {
-  const auto compiled = compile([](at::Tensor x) { return at::sigmoid(x * 3); });
+  const auto compiled = compile_by_default([](at::Tensor x) { return at::sigmoid(x * 3); });
   const at::Tensor x = at::randn({5}).requires_grad_();
   at::Tensor y = compiled(x);
   y.sum().backward();
@@ -191,7 +191,7 @@ struct KeptWarnings : c10::WarningHandler {
 TEST_CASE("what cannot be recorded runs as it is, with a warning, and is explained") {
   KeptWarnings warnings;
   const c10::WarningUtils::WarningHandlerGuard guard(&warnings);
-  const auto compiled = compile([](at::Tensor x) { return x.sum().item<float>() > 0 ? x + 1 : x - 1; });
+  const auto compiled = compile_by_default([](at::Tensor x) { return x.sum().item<float>() > 0 ? x + 1 : x - 1; });
   CHECK(compiled(at::ones({3})).equal(at::full({3}, 2.)));
   CHECK(compiled(-at::ones({3})).equal(at::full({3}, -2.)));
   REQUIRE(warnings.texts.size() == 1);
@@ -199,19 +199,19 @@ TEST_CASE("what cannot be recorded runs as it is, with a warning, and is explain
   INFO(compiled.explain());
   CHECK(has(compiled.explain(), "not compiled: "));
   CHECK(has(compiled.explain(), "2 of 2 calls ran as they are"));
-  const auto in_place = compile([](at::Tensor x) { return (x * 2).add_(1).mul_(x); });
+  const auto in_place = compile_by_default([](at::Tensor x) { return (x * 2).add_(1).mul_(x); });
   const at::Tensor x = at::randn({4}).requires_grad_();
   in_place(x).sum().backward();
-  check_close(x.grad(), x.detach() * 4 + 1);
+  check_equal_layout(x.grad(), x.detach() * 4 + 1);
 }
 
 TEST_CASE("calls run as they are until the compiled form is there") {
   const auto compiled = cxxinductor::compile([](at::Tensor x) { return at::tanh(x * 2) + 1; });
   const at::Tensor x = at::randn({32}), expected = at::tanh(x * 2) + 1;
   const torch::NoGradGuard no_gradients;
-  check_close(compiled(x), expected);
+  check_equal_layout(compiled(x), expected);
   for (int i = 0; i < 600 && has(compiled.explain(), "is being compiled"); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  check_close(compiled(x), expected);
+  check_equal_layout(compiled(x), expected);
   INFO(compiled.explain());
   CHECK(has(compiled.explain(), "kernel"));
   CHECK(has(compiled.explain(), "1 of 2 calls ran as they are"));
@@ -219,7 +219,7 @@ TEST_CASE("calls run as they are until the compiled form is there") {
 
 TEST_CASE("threads share a compiled function") {
   const auto eager = [](at::Tensor x) { return at::log_softmax(x * 3, -1); };
-  const auto compiled = compile(eager);
+  const auto compiled = compile_by_default(eager);
   std::vector<std::thread> threads;
   std::atomic<int> wrong = 0;
   for (int t = 0; t < 4; ++t)
@@ -243,7 +243,7 @@ TEST_CASE("a training step on a GPU has eager's gradients", "[.][gpu]") {
     const auto net = std::make_shared<Net>();
     net->to(at::kCUDA, dtype);
     const auto loss = [net](at::Tensor x, at::Tensor y) { return at::mse_loss(net->forward(x), y); };
-    const auto compiled = compile(loss);
+    const auto compiled = compile_by_default(loss);
     for (int64_t rows : {64, 48, 80}) {
       const at::Tensor x = at::randn({rows, 16}, at::TensorOptions(at::kCUDA).dtype(dtype)).requires_grad_(), y = at::randn({rows, 4}, x.options());
       std::vector<at::Tensor> expected, found;
@@ -267,12 +267,12 @@ TEST_CASE("a training step on a GPU has eager's gradients", "[.][gpu]") {
 }
 
 TEST_CASE("a function has a form for deterministic algorithms") {
-  const auto compiled = compile([](at::Tensor x) { return (x * 2).sum(-1); });
+  const auto compiled = compile_by_default([](at::Tensor x) { return (x * 2).sum(-1); });
   const torch::NoGradGuard no_gradients;
   const at::Tensor x = at::randn({3, 8});
   for (const bool deterministic : {false, true, false, true}) {
     at::globalContext().setDeterministicAlgorithms(deterministic, false);
-    check_close(compiled(x), (x * 2).sum(-1));
+    check_equal_layout(compiled(x), (x * 2).sum(-1));
     at::globalContext().setDeterministicAlgorithms(false, false);
   }
   const std::string text = compiled.explain();
@@ -283,7 +283,7 @@ TEST_CASE("a function has a form for deterministic algorithms") {
 }
 
 TEST_CASE("a function runs as it is where the default dtype is not float") {
-  const auto compiled = compile([](at::Tensor x) { return x / 2; });
+  const auto compiled = compile_by_default([](at::Tensor x) { return x / 2; });
   const torch::NoGradGuard no_gradients;
   const at::Tensor x = at::arange(5);
   for (const at::ScalarType dtype : {at::kFloat, at::kDouble, at::kFloat, at::kDouble}) {
@@ -297,25 +297,25 @@ TEST_CASE("a function runs as it is where the default dtype is not float") {
 }
 
 TEST_CASE("arguments that cannot be recorded run as they are") {
-  const auto compiled = compile([](at::Tensor input, at::Tensor weight, at::Tensor bias) { return at::linear(input, weight, bias); });
+  const auto compiled = compile_by_default([](at::Tensor input, at::Tensor weight, at::Tensor bias) { return at::linear(input, weight, bias); });
   const torch::NoGradGuard no_gradients;
   const at::Tensor x = at::randn({3, 4}), w = at::randn({5, 4}), b = at::randn({5});
   for (int time = 0; time < 2; ++time) {
-    check_close(compiled(x, w, b), at::linear(x, w, b));
-    check_close(compiled(x, w, at::Tensor()), at::linear(x, w));
+    check_equal_layout(compiled(x, w, b), at::linear(x, w, b));
+    check_equal_layout(compiled(x, w, at::Tensor()), at::linear(x, w));
   }
   CHECK_FALSE(has(compiled.explain(), "not compiled"));
-  const auto product = compile([](at::Tensor left, at::Tensor right) { return at::mm(left, right); });
-  check_close(product(x.to_sparse(), w.t()), at::mm(x, w.t()));
+  const auto product = compile_by_default([](at::Tensor left, at::Tensor right) { return at::mm(left, right); });
+  check_equal_layout(product(x.to_sparse(), w.t()), at::mm(x, w.t()));
   CHECK(has(product.explain(), "layout Sparse"));
 }
 
 TEST_CASE("a dimension of size 1 has the format that its strides tell") {
   const auto eager = [](at::Tensor x) { return at::cat({(x * 2).clone(), x}, 1); };
-  const auto compiled = compile(eager);
+  const auto compiled = compile_by_default(eager);
   const torch::NoGradGuard no_gradients;
   for (const int64_t rows : {2, 3, 4, 5})
-    for (const at::Tensor& x : {at::randn({rows, 1, 4, 5}), at::randn({rows, 4, 5, 1}).permute({0, 3, 1, 2})}) check_close(compiled(x), eager(x));
+    for (const at::Tensor& x : {at::randn({rows, 1, 4, 5}), at::randn({rows, 4, 5, 1}).permute({0, 3, 1, 2})}) check_equal_layout(compiled(x), eager(x));
 }
 
 TEST_CASE("an assertion that does not hold is an error of its own kind") {
@@ -329,7 +329,7 @@ TEST_CASE("an assertion that does not hold is an error of its own kind") {
         },
         options);
     const torch::NoGradGuard no_gradients;
-    check_close(compiled(at::ones({3})), at::full({3}, 2.0));
+    check_equal_layout(compiled(at::ones({3})), at::full({3}, 2.0));
     try {
       compiled(at::zeros({3}));
       FAIL("it ran");

@@ -19,7 +19,7 @@ using cxxinductor::explain;
 using torch::jit::Module;
 
 // Calls wait for the compiler, so that what is tested is the compiled form.
-Module optimize(const Module& module) { return cxxinductor::optimize(module, cxxinductor::Options()); }
+Module optimize_by_default(const Module& module) { return cxxinductor::optimize(module, cxxinductor::Options()); }
 
 Module module_of(const std::string& code) {
   Module module("Model");
@@ -43,7 +43,7 @@ void check_equal(const Module& module, const Module& optimized, std::vector<c10:
   }
 }
 
-const char* const mlp = R"(
+const char* const mlp_code = R"(
 def forward(self, x: Tensor) -> Tensor:
   y = torch.relu(torch.matmul(x, self.weight)) * self.scale
   return torch.softmax(y + 1, -1)
@@ -52,7 +52,7 @@ def forward(self, x: Tensor) -> Tensor:
 }  // namespace
 
 TEST_CASE("a straight module is one region") {
-  const Module module = module_of(mlp), optimized = optimize(module);
+  const Module module = module_of(mlp_code), optimized = optimize_by_default(module);
   check_equal(module, optimized, {at::randn({3, 8})});
   check_equal(module, optimized, {at::randn({5, 8})});
   check_equal(module, optimized, {at::randn({7, 8})});  // sizes are symbols by now
@@ -75,7 +75,7 @@ def forward(self, x: Tensor, steps: int) -> Tensor:
   rows = y.size(0) * 2
   return y.repeat(2, 1).view(rows, -1) + rows
 )");
-  const Module optimized = optimize(module);
+  const Module optimized = optimize_by_default(module);
   for (int64_t steps : {0, 1, 3}) check_equal(module, optimized, {at::randn({4, 8}), steps});
   const std::string text = explain(optimized);
   INFO(text);
@@ -95,7 +95,7 @@ def forward(self, x: Tensor) -> Tuple[Tensor, Tensor, int]:
   z = torch.cat(all, -1)
   return z.relu(), y, z.size(1)
 )");
-  const Module optimized = optimize(module);
+  const Module optimized = optimize_by_default(module);
   const c10::InferenceMode inference;
   const at::Tensor x = at::randn({4, 8});
   Module expects = module, gives = optimized;
@@ -115,7 +115,7 @@ def forward(self, x: Tensor, flag: bool) -> Tensor:
     parts.append(x * 2)
   return torch.cat(parts, -1)
 )");
-  const Module optimized = optimize(module);
+  const Module optimized = optimize_by_default(module);
   for (int64_t rows : {3, 6, 7, 2}) check_equal(module, optimized, {at::randn({rows, 8}), rows != 6});
   const std::string text = explain(optimized);
   INFO(text);
@@ -125,15 +125,15 @@ def forward(self, x: Tensor, flag: bool) -> Tensor:
 }
 
 TEST_CASE("an optimized module is saved and loaded") {
-  const Module module = module_of(mlp);
-  Module optimized = optimize(module);
+  const Module module = module_of(mlp_code);
+  Module optimized = optimize_by_default(module);
   std::stringstream file;
   optimized.save(file);
   check_equal(module, torch::jit::load(file), {at::randn({3, 8})});
 }
 
 TEST_CASE("a packaged module runs without compiling where its key is trusted") {
-  const Module module = module_of(mlp), optimized = optimize(module);
+  const Module module = module_of(mlp_code), optimized = optimize_by_default(module);
   for (int64_t rows : {3, 5}) check_equal(module, optimized, {at::randn({rows, 8})});
   const cxxinductor::PrivateFolder folder(cxxinductor::temporary_folder());
   const std::string key = cxxinductor::join_path(folder.path(), "key.pem"), path = cxxinductor::join_path(folder.path(), "model.pt");
@@ -159,15 +159,15 @@ TEST_CASE("a packaged module runs without compiling where its key is trusted") {
 }
 
 TEST_CASE("gradients take the code as it stands") {
-  const Module module = module_of(mlp);
-  Module optimized = optimize(module);
+  const Module module = module_of(mlp_code);
+  Module optimized = optimize_by_default(module);
   const at::Tensor x = at::randn({3, 8}).requires_grad_();
   optimized.forward({x}).toTensor().sum().backward();
   CHECK(x.grad().defined());
 }
 
 TEST_CASE("threads share an optimized module") {
-  const Module module = module_of(mlp), optimized = optimize(module);
+  const Module module = module_of(mlp_code), optimized = optimize_by_default(module);
   std::vector<std::thread> threads;
   std::atomic<int> wrong{0};
   for (int t = 0; t < 4; ++t)
@@ -184,8 +184,8 @@ TEST_CASE("threads share an optimized module") {
 }
 
 TEST_CASE("modules in training mode are refused") {
-  Module module = module_of(mlp);
+  Module module = module_of(mlp_code);
   module.train();
-  CHECK_THROWS_AS(optimize(module), cxxinductor::Error);
+  CHECK_THROWS_AS(optimize_by_default(module), cxxinductor::Error);
   CHECK_THROWS_AS(explain(module), cxxinductor::Error);
 }

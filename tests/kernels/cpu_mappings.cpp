@@ -37,8 +37,6 @@ void check_close(const Numbers& expected, const Numbers& found, double tolerance
   }
 }
 
-Target narrow_target() { return cpu_target("x86-64-v3", 2); }
-
 }  // namespace
 
 TEST_CASE("pointwise: every length around the vector width, several threads", "[cpu]") {

@@ -10,8 +10,6 @@ using namespace cxxinductor::tests;
 
 namespace {
 
-Target narrow_target() { return cpu_target("x86-64-v3", 2); }
-
 // Small whole numbers: exact in every dtype.
 Numbers some_wholes(size_t count, uint32_t seed, uint32_t limit) {
   Numbers numbers;
@@ -22,7 +20,7 @@ Numbers some_wholes(size_t count, uint32_t seed, uint32_t limit) {
   return numbers;
 }
 
-std::string with(std::string text, const std::string& name, const std::string& value) {
+std::string with_value(std::string text, const std::string& name, const std::string& value) {
   for (size_t at = text.find(name); at != std::string::npos; at = text.find(name, at)) text.replace(at, name.size(), value);
   return text;
 }
@@ -32,7 +30,7 @@ size_t count_staged(const plan::Kernel& kernel) {
 }
 
 // Sizes around blocks (16), tiles (16 to 64) and vectors (4 to 64 lanes).
-constexpr std::array<std::pair<size_t, size_t>, 11> sizes = {
+constexpr std::array<std::pair<size_t, size_t>, 11> matrix_sizes = {
     {{1, 1}, {3, 70}, {70, 3}, {15, 17}, {16, 16}, {33, 31}, {64, 64}, {65, 128}, {100, 129}, {130, 63}, {257, 40}}};
 
 }  // namespace
@@ -54,11 +52,11 @@ TEST_CASE("transposed loads of every width go through tiles", "[cpu]") {
     for (const char* dtype : {"f32", "f64", "i8", "i16", "bool"}) {
       const DType type = *find_dtype(dtype);
       INFO(dtype << " on " << target.arch);
-      CpuProgram program(with(text, "$T", dtype), target);
+      CpuProgram program(with_value(text, "$T", dtype), target);
       REQUIRE(program.kernel().mapping.as<plan::CpuTiles>());
       CHECK(tile_size(program.kernel().mapping) * byte_size(type) >= 64);  // whole cache lines
       CHECK(count_staged(program.kernel()) == 1);
-      for (const auto& [n, m] : sizes) {
+      for (const auto& [n, m] : matrix_sizes) {
         const uint32_t limit = type == DType::Bool ? 2 : 100;
         const Numbers x = some_wholes(n * m, 1, limit), y = some_wholes(n * m, 2, limit);
         Numbers larger, transposed;
@@ -98,7 +96,7 @@ TEST_CASE("a batch of transposes with operands of several widths, slices and a m
   })");
   REQUIRE(program.kernel().mapping.as<plan::CpuTiles>());
   CHECK(count_staged(program.kernel()) == 2);
-  for (const auto& [n, m] : sizes) {
+  for (const auto& [n, m] : matrix_sizes) {
     if (n > 150) continue;
     const Numbers x = some_wholes(3 * m * 200, 1, 100), mask = some_wholes(3 * n * m, 2, 2), r = some_wholes(3 * n, 3, 100), o = some_wholes(3 * n * m, 4, 100);
     Numbers expected;

@@ -12,6 +12,8 @@ namespace cxxinductor::tests {
 
 // The widest target of this machine.
 inline Target machine_target() { return cpu_target(__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") ? "x86-64-v4" : "x86-64-v3", 4); }
+// The least that kernels run on.
+inline Target narrow_target() { return cpu_target("x86-64-v3", 2); }
 
 class CpuUnit {
  public:

@@ -20,8 +20,6 @@ using plan::Variant;
 
 namespace {
 
-constexpr Variant kVector32{true, false}, kScalar32{false, false}, kVector64{true, true};
-
 void compare(const std::string& text, const std::vector<std::map<std::string, int64_t>>& calls, const std::vector<Variant>& variants = {kVector32},
              double tolerance = 2e-2) {
   CpuProgram cpu(on_device(text, "cpu"));

@@ -19,6 +19,8 @@
 
 namespace cxxinductor::tests {
 
+inline constexpr plan::Variant kVector32{true, false}, kScalar32{false, false}, kVector64{true, true};
+
 inline Target gpu_target() { return cuda_target("sm_90a", 132); }
 
 // A unit of kernels in one variant, compiled for the host.

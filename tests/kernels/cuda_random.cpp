@@ -16,7 +16,7 @@ using frontend::TensorType;
 
 namespace {
 
-constexpr int64_t seed = 0x123456789abcdef, call_number = 5, elements = 3001;  // odd, and several turns
+constexpr int64_t generator_seed = 0x123456789abcdef, call_number = 5, elements = 3001;  // odd, and several turns
 
 Target small_target() {
   Target target = cuda_target("sm_90a", 1);
@@ -65,7 +65,7 @@ graph::Graph imported(const std::vector<Case>& ops) {
 std::vector<Scalar> states_for(const std::vector<Arg>& args, int64_t& drawn) {
   std::vector<Scalar> states;
   for (size_t i = 0; i < args.at(0).as<ArgList>()->size(); ++i)
-    for (const int64_t value : {seed, call_number + drawn++, random_threads(elements, small_target())})
+    for (const int64_t value : {generator_seed, call_number + drawn++, random_threads(elements, small_target())})
       states.push_back(Scalar::from_integer(DType::I64, value));
   return states;
 }

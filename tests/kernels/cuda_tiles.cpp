@@ -14,9 +14,7 @@ using plan::Variant;
 
 namespace {
 
-constexpr Variant kVector32{true, false}, kScalar32{false, false}, kVector64{true, true};
-
-struct Case {
+struct TileCase {
   int rows, columns;
   const char* dtype;
   int vector_width;
@@ -36,10 +34,10 @@ std::string of_dtype(const std::string& text, const std::string& dtype) {
 }
 
 // One region for each case: a maximum with what is transposed.
-std::string program_of(const std::vector<Case>& cases) {
+std::string program_of(const std::vector<TileCase>& cases) {
   std::string inputs, buffers, regions, outputs;
   for (size_t k = 0; k < cases.size(); ++k) {
-    const Case& c = cases[k];
+    const TileCase& c = cases[k];
     const auto add = [&](const std::string& text) {
       return of_dtype(filled(text, {{"ROWS", std::to_string(c.rows)}, {"COLUMNS", std::to_string(c.columns)}, {"NUMBER", std::to_string(k)}}), c.dtype);
     };
@@ -63,8 +61,8 @@ struct Configuration {
   Variant variant;
 };
 
-void compare(const std::string& text, const std::vector<std::map<std::string, int64_t>>& calls, const std::vector<int>& vector_widths,
-             const std::vector<Configuration>& configurations) {
+void compare_tiles(const std::string& text, const std::vector<std::map<std::string, int64_t>>& calls, const std::vector<int>& vector_widths,
+                   const std::vector<Configuration>& configurations) {
   CpuProgram cpu(on_device(text, "cpu"));
   for (const Configuration& configuration : configurations) {
     CudaProgram cuda(on_device(text, "cuda:0"), configuration.variant, cuda_target("sm_90a", configuration.multiprocessors));
@@ -83,12 +81,12 @@ void compare(const std::string& text, const std::vector<std::map<std::string, in
 }  // namespace
 
 TEST_CASE("tiles: aligned and odd sizes, edges, groups of every width", "[cuda]") {
-  const std::vector<Case> cases = {{64, 128, "bf16", 4}, {68, 132, "bf16", 4}, {66, 130, "bf16", 2}, {65, 131, "bf16", 1}, {64, 129, "bf16", 1},
-                                   {16, 40, "bf16", 4},  {17, 200, "bf16", 1}, {30, 50, "bf16", 2},  {100, 66, "f32", 2},  {133, 127, "f32", 1},
-                                   {72, 136, "u8", 4},   {73, 135, "u8", 1},   {20, 72, "f64", 1},   {129, 65, "f64", 1}};
+  const std::vector<TileCase> cases = {{64, 128, "bf16", 4}, {68, 132, "bf16", 4}, {66, 130, "bf16", 2}, {65, 131, "bf16", 1}, {64, 129, "bf16", 1},
+                                       {16, 40, "bf16", 4},  {17, 200, "bf16", 1}, {30, 50, "bf16", 2},  {100, 66, "f32", 2},  {133, 127, "f32", 1},
+                                       {72, 136, "u8", 4},   {73, 135, "u8", 1},   {20, 72, "f64", 1},   {129, 65, "f64", 1}};
   std::vector<int> vector_widths;
-  for (const Case& c : cases) vector_widths.push_back(c.vector_width);
-  compare(program_of(cases), {{}}, vector_widths, {{1, kVector32}, {1, kScalar32}});
+  for (const TileCase& c : cases) vector_widths.push_back(c.vector_width);
+  compare_tiles(program_of(cases), {{}}, vector_widths, {{1, kVector32}, {1, kScalar32}});
 }
 
 TEST_CASE("tiles: two dtypes, two results, more operands than shared memory holds", "[cuda]") {
@@ -98,7 +96,7 @@ TEST_CASE("tiles: two dtypes, two results, more operands than shared memory hold
     body += fmt::format("    %l{0} = load @f{0}[j, i]\n", k);
     body += k ? fmt::format("    %s{} = maximum(%s{}, %l{})\n", k, k - 1, k) : "    %s0 = neg(%l0)\n";
   }
-  compare(fmt::format(R"(program @p on DEVICE (@x: f32[68, 132], @y: bf16[68, 132], @w: f32[132]{}) {{
+  compare_tiles(fmt::format(R"(program @p on DEVICE (@x: f32[68, 132], @y: bf16[68, 132], @w: f32[132]{}) {{
       output @z: f32[132, 68]
       output @t: bf16[132, 68]
       output @u: f64[70, 40]
@@ -117,12 +115,12 @@ TEST_CASE("tiles: two dtypes, two results, more operands than shared memory hold
       }}
       return @z, @t, @u
     }})",
-                      inputs, body),
-          {{}}, {2, 1}, {{1, kVector32}});
+                            inputs, body),
+                {{}}, {2, 1}, {{1, kVector32}});
 }
 
 TEST_CASE("tiles: a batch of transposes", "[cuda]") {
-  compare(of_dtype(R"(program @p on DEVICE (@x: T[3, 68, 132], @w: T[132, 68], @y: T[3, 67, 71]) {
+  compare_tiles(of_dtype(R"(program @p on DEVICE (@x: T[3, 68, 132], @w: T[132, 68], @y: T[3, 67, 71]) {
       output @z: T[3, 132, 68]
       output @t: T[3, 71, 67]
       region @n over b < 3, i < 132, j < 68 {
@@ -137,12 +135,12 @@ TEST_CASE("tiles: a batch of transposes", "[cuda]") {
       }
       return @z, @t
     })",
-                   "bf16"),
-          {{}}, {4, 1}, {{1, kVector32}, {132, kVector64}});
+                         "bf16"),
+                {{}}, {4, 1}, {{1, kVector32}, {132, kVector64}});
 }
 
 TEST_CASE("tiles: sizes known only at run time", "[cuda]") {
-  compare(of_dtype(R"(program @p on DEVICE (@x: T[s0, s1], @y: T[s1, s0]) where 1 <= s0 <= 5000, 1 <= s1 <= 5000 {
+  compare_tiles(of_dtype(R"(program @p on DEVICE (@x: T[s0, s1], @y: T[s1, s0]) where 1 <= s0 <= 5000, 1 <= s1 <= 5000 {
       output @z: T[s1, s0]
       region @n over i < s1, j < s0 {
         %a = load @x[j, i]
@@ -152,12 +150,12 @@ TEST_CASE("tiles: sizes known only at run time", "[cuda]") {
       }
       return @z
     })",
-                   "bf16"),
-          {{{"s0", 1}, {"s1", 1}},
-           {{"s0", 1}, {"s1", 100}},
-           {{"s0", 64}, {"s1", 128}},
-           {{"s0", 63}, {"s1", 65}},
-           {{"s0", 129}, {"s1", 7}},
-           {{"s0", 96}, {"s1", 40}}},
-          {1}, {{1, kVector32}, {132, kVector64}});
+                         "bf16"),
+                {{{"s0", 1}, {"s1", 1}},
+                 {{"s0", 1}, {"s1", 100}},
+                 {{"s0", 64}, {"s1", 128}},
+                 {{"s0", 63}, {"s1", 65}},
+                 {{"s0", 129}, {"s1", 7}},
+                 {{"s0", 96}, {"s1", 40}}},
+                {1}, {{1, kVector32}, {132, kVector64}});
 }

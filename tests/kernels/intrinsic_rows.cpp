@@ -240,7 +240,7 @@ void add_warpgroups(std::vector<IntrinsicRow>& rows) {
 const std::vector<IntrinsicRow>& intrinsic_rows() {
   static const std::vector<IntrinsicRow> rows = [] {
     std::vector<IntrinsicRow> all;
-    for (const auto add : {add_conversions, add_arithmetic, add_threads, add_memory, add_matrices, add_warpgroups}) add(all);
+    for (const auto add_rows : {add_conversions, add_arithmetic, add_threads, add_memory, add_matrices, add_warpgroups}) add_rows(all);
     return all;
   }();
   return rows;

@@ -5,18 +5,13 @@
 #include "ir/device_types.h"
 #include "ir/graph/node_traits.h"
 #include "ir/strides.h"
+#include "ir/text_parts.h"
 #include "support/error.h"
 
 namespace cxxinductor::graph {
 namespace {
 
 using Sizes = std::vector<sym::Expr>;
-
-std::string text_of(const Sizes& sizes) {
-  std::string text = "[";
-  for (size_t d = 0; d < sizes.size(); ++d) text += (d ? ", " : "") + sym::to_string(sizes[d]);
-  return text + "]";
-}
 
 Value typed(DType dtype, Device device, Sizes sizes) {
   Value value;
@@ -67,7 +62,7 @@ struct Inference {
       if (!place || (place->sizes.empty() && !value.sizes.empty()) || (place->sizes.empty() && in_host_memory(place->device))) place = &value;
       if (value.sizes.empty()) continue;
       if (shape && !same_sizes(graph.assumptions, shape->sizes, value.sizes))
-        throw_user_error("{} expects operands of equal sizes, found {} and {}", row.name, text_of(shape->sizes), text_of(value.sizes));
+        throw_user_error("{} expects operands of equal sizes, found {} and {}", row.name, print_expr_list(shape->sizes), print_expr_list(value.sizes));
       if (!shape) shape = &value;
     }
     if (!place) throw_user_error("{} expects a tensor among its operands", row.name);
@@ -131,7 +126,7 @@ struct Inference {
     sym::Expr before = element_count(x.sizes), after = element_count(declared.sizes);
     // Equality of products is often beyond proof (floor divisions of symbols), so only a proven difference is an error.
     if (prove_less(before, after, graph.assumptions).value_or(false) || prove_less(after, before, graph.assumptions).value_or(false))
-      throw_user_error("reshape expects {} elements, found sizes {}", sym::to_string(before), text_of(declared.sizes));
+      throw_user_error("reshape expects {} elements, found sizes {}", sym::to_string(before), print_expr_list(declared.sizes));
     Value result = typed(x.dtype, x.device, declared.sizes);
     if (auto strides = reshape_strides(graph.assumptions, x, declared.sizes)) result.layout.strides = *strides;
     return {result};
@@ -204,7 +199,7 @@ struct Inference {
                          x.sizes.size());
       for (size_t d = 0; d < sizes.size(); ++d)
         if (d != dim && !prove_equal(x.sizes[d], sizes[d], graph.assumptions))
-          throw_user_error("cat expects sizes equal but at dimension {}, found {} and {}", dim, text_of(first.sizes), text_of(x.sizes));
+          throw_user_error("cat expects sizes equal but at dimension {}, found {} and {}", dim, print_expr_list(first.sizes), print_expr_list(x.sizes));
       sizes[dim] = sizes[dim] + x.sizes[dim];
     }
     return {typed(first.dtype, first.device, std::move(sizes))};
@@ -226,7 +221,7 @@ struct Inference {
       check_dim(g.index_dims[e], rank, "gather index_dims");
       for (size_t k = 0; k < indices; ++k)
         if (const Value& index = tensor(k + 1, "gather"); !prove_equal(index.sizes[e], declared.sizes[static_cast<size_t>(g.index_dims[e])], graph.assumptions))
-          throw_user_error("gather index {} has sizes {}, result {}", k, text_of(index.sizes), text_of(declared.sizes));
+          throw_user_error("gather index {} has sizes {}, result {}", k, print_expr_list(index.sizes), print_expr_list(declared.sizes));
     }
     return {typed(x.dtype, x.device, declared.sizes)};
   }
@@ -277,7 +272,7 @@ struct Inference {
       for (size_t e = 0; e < s.index_dims.size(); ++e) {
         check_dim(s.index_dims[e], source.sizes.size(), "scatter index_dims");
         if (!prove_equal(index.sizes[e], source.sizes[static_cast<size_t>(s.index_dims[e])], graph.assumptions))
-          throw_user_error("scatter index {} has sizes {}, the source {}", k - 2, text_of(index.sizes), text_of(source.sizes));
+          throw_user_error("scatter index {} has sizes {}, the source {}", k - 2, print_expr_list(index.sizes), print_expr_list(source.sizes));
       }
     }
     check_scatter_dims(s, base, source);
@@ -310,7 +305,7 @@ Sizes broadcast_sizes(const sym::Assumptions& assumptions, const Sizes& a, const
     if (size.is_constant(1))
       size = shorter[d];
     else if (!prove_equal(size, shorter[d], assumptions))
-      throw_user_error("sizes {} and {} do not broadcast", text_of(a), text_of(b));
+      throw_user_error("sizes {} and {} do not broadcast", print_expr_list(a), print_expr_list(b));
   }
   return result;
 }

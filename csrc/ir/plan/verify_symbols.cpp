@@ -10,9 +10,9 @@
 namespace cxxinductor::plan {
 namespace {
 
-class Verifier {
+class SymbolVerifier {
  public:
-  explicit Verifier(const Plan& plan) : plan_(plan), times_(find_definition_times(plan)) {}
+  explicit SymbolVerifier(const Plan& plan) : plan_(plan), times_(find_definition_times(plan)) {}
 
   std::vector<std::string> run() {
     if (times_.empty()) return {};
@@ -30,7 +30,7 @@ class Verifier {
   }
 
   void visit(const Step& step, const std::vector<uint32_t>& arenas, const std::string& place) {
-    for_each_expression(step, [&](sym::Expr e) { need(e, place); });
+    plan::for_each_expression(step, [&](sym::Expr e) { need(e, place); });
     for (uint32_t arena : arenas) need(plan_.arenas[arena].bytes, place);
     if (const auto* call = std::get_if<CallExtern>(&step)) check_definitions(*call, place);
     if (const auto* read = std::get_if<ReadScalar>(&step); read && !may_be_read(read->from.dtype))
@@ -57,7 +57,7 @@ class Verifier {
       if (times_.contains(symbol.name()) && !known_.contains(symbol.name())) report(place, "uses {} before it is defined", symbol.name());
   }
   void need_buffer(BufferId id, const std::string& place) {
-    const auto need_one = [&](BufferId buffer) { for_each_expression(plan_.buffers[buffer], [&](sym::Expr e) { need(e, place); }); };
+    const auto need_one = [&](BufferId buffer) { plan::for_each_expression(plan_.buffers[buffer], [&](sym::Expr e) { need(e, place); }); };
     need_one(id);
     for_each_base(plan_, id, need_one);
   }
@@ -70,6 +70,6 @@ class Verifier {
 
 }  // namespace
 
-std::vector<std::string> verify_symbols(const Plan& plan) { return Verifier(plan).run(); }
+std::vector<std::string> verify_symbols(const Plan& plan) { return SymbolVerifier(plan).run(); }
 
 }  // namespace cxxinductor::plan

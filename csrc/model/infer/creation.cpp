@@ -9,8 +9,6 @@ namespace {
 
 constexpr DType default_float = DType::F32;
 
-InferredResults one(CallValueInfo info) { return std::vector{std::move(info)}; }
-
 Rule of_size(std::optional<DType> default_dtype) {
   return [default_dtype](InferContext& c) -> InferredResults {
     std::optional<DType> dtype = c.dtype("dtype");
@@ -18,14 +16,14 @@ Rule of_size(std::optional<DType> default_dtype) {
     if (!dtype) dtype = c.dtype_of_number(*c.find("fill_value"));
     if (!dtype) return std::nullopt;
     const MemoryFormat format = c.memory_format("memory_format").value_or(MemoryFormat::Contiguous);
-    return one(in_format(*dtype, c.device({}), c.exprs("size"), format));
+    return one_result(in_format(*dtype, c.device({}), c.exprs("size"), format));
   };
 }
 
-InferredResults infer_scalar_tensor(InferContext& c) { return one(contiguous(c.dtype("dtype").value_or(default_float), c.device({}), {})); }
+InferredResults infer_scalar_tensor(InferContext& c) { return one_result(contiguous(c.dtype("dtype").value_or(default_float), c.device({}), {})); }
 
 InferredResults infer_empty_strided(InferContext& c) {
-  return one(new_tensor(c.dtype("dtype").value_or(default_float), c.device({}), c.exprs("size"), c.exprs("stride")));
+  return one_result(new_tensor(c.dtype("dtype").value_or(default_float), c.device({}), c.exprs("size"), c.exprs("stride")));
 }
 
 InferredResults infer_empty_permuted(InferContext& c) {
@@ -37,7 +35,7 @@ InferredResults infer_empty_permuted(InferContext& c) {
     strides[static_cast<size_t>(order[i])] = stride;
     stride = stride * sizes[static_cast<size_t>(order[i])];
   }
-  return one(new_tensor(c.dtype("dtype").value_or(default_float), c.device({}), sizes, strides));
+  return one_result(new_tensor(c.dtype("dtype").value_or(default_float), c.device({}), sizes, strides));
 }
 
 // Another tensor's sizes, and in its memory format where none is given.
@@ -45,17 +43,17 @@ InferredResults infer_like(InferContext& c) {
   CallValueInfo like = c.tensor("self");
   like.dtype = c.dtype("dtype").value_or(like.dtype);
   like.device = c.device(like.device);
-  return one(empty_like(like, c.memory_format("memory_format").value_or(MemoryFormat::Preserve), c.sizes));
+  return one_result(empty_like(like, c.memory_format("memory_format").value_or(MemoryFormat::Preserve), c.sizes));
 }
 
 InferredResults infer_new(InferContext& c) {
   const CallValueInfo& self = c.tensor("self");
-  return one(contiguous(c.dtype("dtype").value_or(self.dtype), c.device(self.device), c.exprs("size")));
+  return one_result(contiguous(c.dtype("dtype").value_or(self.dtype), c.device(self.device), c.exprs("size")));
 }
 
 InferredResults infer_new_strided(InferContext& c) {
   const CallValueInfo& self = c.tensor("self");
-  return one(new_tensor(c.dtype("dtype").value_or(self.dtype), c.device(self.device), c.exprs("size"), c.exprs("stride")));
+  return one_result(new_tensor(c.dtype("dtype").value_or(self.dtype), c.device(self.device), c.exprs("size"), c.exprs("stride")));
 }
 
 InferredResults infer_arange(InferContext& c) {
@@ -71,7 +69,7 @@ InferredResults infer_arange(InferContext& c) {
   if (is_integer) {
     const sym::Expr start = c.has("start") ? c.expr("start") : sym::Expr(0), step = c.has("step") ? c.expr("step") : sym::Expr(1);
     if (c.is(step, 0)) c.reject("expected a step that is not 0");
-    return one(contiguous(dtype, c.device({}), {c.simplify(sym::ceil_div(c.expr("end") - start, step))}));
+    return one_result(contiguous(dtype, c.device({}), {c.simplify(sym::ceil_div(c.expr("end") - start, step))}));
   }
   if (has_symbols) return std::nullopt;
   const auto number = [&](const char* name, double otherwise) {
@@ -80,24 +78,24 @@ InferredResults infer_arange(InferContext& c) {
   };
   const double length = std::ceil((number("end", 0) - number("start", 0)) / number("step", 1));
   if (!(length >= 0) || length > 0x1p62) c.reject("expected bounds in the direction of the step, found {} elements", length);
-  return one(contiguous(dtype, c.device({}), {static_cast<int64_t>(length)}));
+  return one_result(contiguous(dtype, c.device({}), {static_cast<int64_t>(length)}));
 }
 
-InferredResults infer_linspace(InferContext& c) { return one(contiguous(c.dtype("dtype").value_or(default_float), c.device({}), {c.expr("steps")})); }
+InferredResults infer_linspace(InferContext& c) { return one_result(contiguous(c.dtype("dtype").value_or(default_float), c.device({}), {c.expr("steps")})); }
 
 InferredResults infer_eye(InferContext& c) {
   const sym::Expr rows = c.expr("n");
-  return one(contiguous(c.dtype("dtype").value_or(default_float), c.device({}), {rows, c.has("m") ? c.expr("m") : rows}));
+  return one_result(contiguous(c.dtype("dtype").value_or(default_float), c.device({}), {rows, c.has("m") ? c.expr("m") : rows}));
 }
 
 // prims: dtypes are given.
 InferredResults infer_convert(InferContext& c) {
   CallValueInfo like = c.tensor("a");
   like.dtype = c.dtype("dtype").value_or(like.dtype);
-  return one(empty_like(like, MemoryFormat::Preserve, c.sizes));
+  return one_result(empty_like(like, MemoryFormat::Preserve, c.sizes));
 }
 
-InferredResults infer_iota(InferContext& c) { return one(contiguous(c.dtype("dtype").value_or(DType::I64), c.device({}), {c.expr("length")})); }
+InferredResults infer_iota(InferContext& c) { return one_result(contiguous(c.dtype("dtype").value_or(DType::I64), c.device({}), {c.expr("length")})); }
 
 // Elements of a matrix on and below its diagonal number `offset`: of each row r, r + 1 + offset, but at most all.
 int64_t elements_below(int64_t rows, int64_t columns, int64_t offset) {
@@ -109,7 +107,7 @@ Rule triangle_indices(bool lower) {
   return [lower](InferContext& c) -> InferredResults {
     const int64_t rows = c.integer("row"), columns = c.integer("col"), offset = c.integer("offset");
     const int64_t count = lower ? elements_below(rows, columns, offset) : rows * columns - elements_below(rows, columns, offset - 1);
-    return one(contiguous(c.dtype("dtype").value_or(DType::I64), c.device({}), {2, count}));
+    return one_result(contiguous(c.dtype("dtype").value_or(DType::I64), c.device({}), {2, count}));
   };
 }
 
@@ -123,7 +121,7 @@ void add_creation_rules(RuleTable& table) {
   add_rules(table, {"aten::full"}, of_size(std::nullopt));
   add_rules(table, {"aten::randint", "aten::randint.low", "aten::randint.generator", "aten::randint.low_generator", "aten::randperm"},
             [](InferContext& c) -> InferredResults {
-              return one(contiguous(c.dtype("dtype").value_or(DType::I64), c.device({}), c.exprs(c.has("size") ? "size" : "n")));
+              return one_result(contiguous(c.dtype("dtype").value_or(DType::I64), c.device({}), c.exprs(c.has("size") ? "size" : "n")));
             });
   add_rules(table, {"aten::scalar_tensor"}, infer_scalar_tensor);
   add_rules(table, {"aten::empty_strided"}, infer_empty_strided);

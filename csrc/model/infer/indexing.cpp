@@ -8,8 +8,6 @@
 namespace cxxinductor::model {
 namespace {
 
-InferredResults one(CallValueInfo info) { return std::vector{std::move(info)}; }
-
 // Of an argument whose elements are positions.
 const CallValueInfo& index_of(const InferContext& c, const char* name) {
   const CallValueInfo& index = c.tensor(name);
@@ -64,7 +62,7 @@ InferredResults infer_index(InferContext& c) {
   }
   std::vector<const CallValueInfo*> pointers;
   for (const CallValueInfo& operand : operands) pointers.push_back(&operand);
-  return one(new_tensor(self.dtype, self.device, source.sizes, pointwise_strides(source.sizes, pointers, false, c.sizes)));
+  return one_result(new_tensor(self.dtype, self.device, source.sizes, pointwise_strides(source.sizes, pointers, false, c.sizes)));
 }
 
 InferredResults infer_index_select(InferContext& c) {
@@ -73,7 +71,7 @@ InferredResults infer_index_select(InferContext& c) {
   Exprs sizes = self.sizes;
   const auto dim = static_cast<size_t>(c.dim("dim", sizes.size()));
   if (!sizes.empty()) sizes[dim] = index.sizes.empty() ? sym::Expr(1) : index.sizes[0];
-  return one(contiguous_like(self, sizes));
+  return one_result(contiguous_like(self, sizes));
 }
 
 InferredResults infer_gather(InferContext& c) {
@@ -81,16 +79,16 @@ InferredResults infer_gather(InferContext& c) {
   c.dim("dim", self.sizes.size());
   if (std::max<size_t>(self.sizes.size(), 1) != std::max<size_t>(index.sizes.size(), 1) && !c.is_empty(index.sizes))
     c.reject("expected an index of {} dimensions, found {}", self.sizes.size(), index.sizes.size());
-  return one(contiguous_like(self, index.sizes));
+  return one_result(contiguous_like(self, index.sizes));
 }
 
-InferredResults infer_take(InferContext& c) { return one(contiguous_like(c.tensor("self"), index_of(c, "index").sizes)); }
+InferredResults infer_take(InferContext& c) { return one_result(contiguous_like(c.tensor("self"), index_of(c, "index").sizes)); }
 
 // self with elements of `src` at the positions that `index` gives along a dimension.
 InferredResults infer_scatter(InferContext& c) {
   const CallValueInfo &self = c.tensor("self"), &index = index_of(c, "index");
   const auto dim = static_cast<size_t>(c.dim("dim", self.sizes.size()));
-  if (c.is_empty(index.sizes)) return one(contiguous_like(self, self.sizes));
+  if (c.is_empty(index.sizes)) return one_result(contiguous_like(self, self.sizes));
   const auto require_covered = [&](const CallValueInfo& by, const char* what, bool along_dim) {
     if (std::max<size_t>(by.sizes.size(), 1) != std::max<size_t>(index.sizes.size(), 1))
       c.reject("expected an index of as many dimensions as '{}', {}, found {}", what, by.sizes.size(), index.sizes.size());
@@ -103,7 +101,7 @@ InferredResults infer_scatter(InferContext& c) {
     require_covered(*source, "src", true);
     if (source->dtype != self.dtype) c.reject("expected 'src' of {}, found {}", to_string(self.dtype), to_string(source->dtype));
   }
-  return one(contiguous_like(self, self.sizes));
+  return one_result(contiguous_like(self, self.sizes));
 }
 
 // self with slices of `source` added, or copied, at the positions that a vector gives along a dimension.
@@ -116,7 +114,7 @@ InferredResults infer_index_add(InferContext& c) {
   if (!sizes.empty()) sizes[dim] = index.sizes.empty() ? sym::Expr(1) : index.sizes[0];
   if (source.sizes.size() == sizes.size())
     for (size_t d = 0; d < sizes.size(); ++d) c.require_equal(sizes[d], source.sizes[d], "size of 'source'");
-  return one(contiguous_like(self, self.sizes));
+  return one_result(contiguous_like(self, self.sizes));
 }
 
 InferredResults infer_embedding(InferContext& c) {
@@ -124,13 +122,13 @@ InferredResults infer_embedding(InferContext& c) {
   c.require_rank(weight, 2, "weight");
   Exprs sizes = index_of(c, "indices").sizes;
   sizes.push_back(weight.sizes[1]);
-  return one(contiguous_like(weight, sizes));
+  return one_result(contiguous_like(weight, sizes));
 }
 
 InferredResults infer_embedding_backward(InferContext& c) {
   const CallValueInfo& grad = c.tensor("grad_output");
   if (grad.sizes.empty()) c.reject("expected a gradient with dimensions");
-  return one(contiguous_like(grad, {c.expr("num_weights"), grad.sizes.back()}));
+  return one_result(contiguous_like(grad, {c.expr("num_weights"), grad.sizes.back()}));
 }
 
 // Sums, means or maxima of embeddings by bag; then what the gradient needs: each index's bag, and the bags' sizes and
@@ -161,32 +159,32 @@ InferredResults embedding_bag(const InferContext& c, bool forward_only) {
 
 // The gradient of a view: zeros of its base's sizes, written in part.
 Rule of_sizes(const char* like, const char* sizes) {
-  return [=](InferContext& c) { return one(contiguous_like(c.tensor(like), c.exprs(sizes))); };
+  return [=](InferContext& c) { return one_result(contiguous_like(c.tensor(like), c.exprs(sizes))); };
 }
 
 // A copy of the tensor's whole memory, gaps included; of its elements where it repeats some.
 InferredResults infer_copy_of_memory(InferContext& c) {
   const CallValueInfo& self = c.tensor("self");
   for (size_t d = 0; d < self.sizes.size(); ++d)
-    if (c.is(self.strides[d], 0) && c.sizes.is_less(1, self.sizes[d])) return one(empty_like(self, MemoryFormat::Preserve, c.sizes));
+    if (c.is(self.strides[d], 0) && c.sizes.is_less(1, self.sizes[d])) return one_result(empty_like(self, MemoryFormat::Preserve, c.sizes));
   CallValueInfo info = new_tensor(self.dtype, self.device, self.sizes, self.strides);
   info.storage_offset = self.storage_offset;
-  return one(std::move(info));
+  return one_result(std::move(info));
 }
 
 InferredResults infer_nonzero_static(InferContext& c) {
   const CallValueInfo& self = c.tensor("self");
-  return one(contiguous(DType::I64, self.device, {c.expr("size"), static_cast<int64_t>(self.sizes.size())}));
+  return one_result(contiguous(DType::I64, self.device, {c.expr("size"), static_cast<int64_t>(self.sizes.size())}));
 }
 
 InferredResults infer_masked_scatter(InferContext& c) {
   const CallValueInfo& self = c.tensor("self");
-  return one(contiguous_like(self, c.broadcast(self.sizes, c.tensor("mask").sizes)));
+  return one_result(contiguous_like(self, c.broadcast(self.sizes, c.tensor("mask").sizes)));
 }
 
 InferredResults infer_search(InferContext& c) {
   const CallValueInfo& self = c.tensor("self");
-  return one(contiguous(c.boolean("out_int32") ? DType::I32 : DType::I64, self.device, self.sizes));
+  return one_result(contiguous(c.boolean("out_int32") ? DType::I32 : DType::I64, self.device, self.sizes));
 }
 
 }  // namespace
@@ -202,10 +200,10 @@ void add_indexing_rules(RuleTable& table) {
   add_rules(table, {"aten::_embedding_bag_forward_only"}, [](InferContext& c) { return embedding_bag(c, true); });
   add_rules(table, {"aten::_embedding_bag_dense_backward"}, [](InferContext& c) -> InferredResults {
     const CallValueInfo& grad = c.tensor("grad");
-    return one(contiguous_like(grad, {c.expr("num_weights"), grad.sizes.back()}));
+    return one_result(contiguous_like(grad, {c.expr("num_weights"), grad.sizes.back()}));
   });
   add_rules(table, {"aten::_embedding_bag_per_sample_weights_backward"},
-            [](InferContext& c) -> InferredResults { return one(contiguous_like(c.tensor("grad"), c.tensor("indices").sizes)); });
+            [](InferContext& c) -> InferredResults { return one_result(contiguous_like(c.tensor("grad"), c.tensor("indices").sizes)); });
   add_rules(table,
             {"aten::scatter.src", "aten::scatter.value", "aten::scatter.reduce", "aten::scatter.value_reduce", "aten::scatter_add", "aten::scatter_reduce.two"},
             infer_scatter);
@@ -224,7 +222,7 @@ void add_indexing_rules(RuleTable& table) {
   add_rules(table, {"aten::bucketize.Tensor", "aten::searchsorted.Tensor"}, infer_search);
   add_rules(table, {"aten::isin.Tensor_Tensor", "aten::isin.Tensor_Scalar"}, [](InferContext& c) -> InferredResults {
     const CallValueInfo& elements = c.tensor("elements");
-    return one(contiguous(DType::Bool, elements.device, elements.sizes));
+    return one_result(contiguous(DType::Bool, elements.device, elements.sizes));
   });
 }
 

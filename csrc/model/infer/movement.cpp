@@ -8,8 +8,6 @@
 namespace cxxinductor::model {
 namespace {
 
-InferredResults one(CallValueInfo info) { return std::vector{std::move(info)}; }
-
 std::optional<DType> promoted(const std::vector<const CallValueInfo*>& tensors) {
   std::vector<PromotedOperand> operands;
   for (const CallValueInfo* x : tensors) operands.push_back({x->dtype, x->sizes.empty() ? OperandKind::ZeroDimensional : OperandKind::Dimensioned});
@@ -29,7 +27,7 @@ InferredResults concatenated(const InferContext& c, const std::vector<const Call
   // Tensors of sizes [0] do not count, whatever the others' rank.
   const auto counts = [&](const CallValueInfo* x) { return x->sizes.size() != 1 || !c.is(x->sizes[0], 0); };
   const auto first = std::find_if(tensors.begin(), tensors.end(), counts);
-  if (first == tensors.end()) return one(contiguous(*dtype, tensors.front()->device, {0}));
+  if (first == tensors.end()) return one_result(contiguous(*dtype, tensors.front()->device, {0}));
   Exprs sizes = (*first)->sizes;
   if (sizes.empty()) c.reject("expected tensors with dimensions");
   const auto dim = static_cast<size_t>(c.wrap(given_dim, sizes.size()));
@@ -41,7 +39,7 @@ InferredResults concatenated(const InferContext& c, const std::vector<const Call
       if (d != dim) c.require_equal(sizes[d], x->sizes[d], "size of a concatenated tensor");
     sizes[dim] = sizes[dim] + x->sizes[dim];
   }
-  return one(in_format(*dtype, (*first)->device, sizes, common_format(c, tensors)));
+  return one_result(in_format(*dtype, (*first)->device, sizes, common_format(c, tensors)));
 }
 
 std::vector<const CallValueInfo*> operands(const InferContext& c) {
@@ -91,7 +89,7 @@ InferredResults infer_repeat(InferContext& c) {
   if (sizes.size() < self.sizes.size()) c.reject("expected at least {} repeats, found {}", self.sizes.size(), sizes.size());
   const size_t more = sizes.size() - self.sizes.size();
   for (size_t d = 0; d < self.sizes.size(); ++d) sizes[more + d] = sizes[more + d] * self.sizes[d];
-  return one(contiguous_like(self, sizes));
+  return one_result(contiguous_like(self, sizes));
 }
 
 // pad: in front of and behind the last dimension, then of the one before it, and so on.
@@ -113,9 +111,9 @@ InferredResults infer_constant_pad(InferContext& c) {
   if (std::all_of(pad.begin(), pad.end(), [&](sym::Expr e) { return c.sizes.is_less(e, 1); })) {  // a copy of a view
     CallValueInfo part = self;
     part.sizes = sizes;
-    return one(empty_like(part, MemoryFormat::Preserve, c.sizes));
+    return one_result(empty_like(part, MemoryFormat::Preserve, c.sizes));
   }
-  return one(in_format(self.dtype, self.device, sizes, suggested_format(self, c.sizes)));
+  return one_result(in_format(self.dtype, self.device, sizes, suggested_format(self, c.sizes)));
 }
 
 Rule padding(size_t spatial) {
@@ -124,13 +122,13 @@ Rule padding(size_t spatial) {
     if (self.sizes.size() != spatial + 1 && self.sizes.size() != spatial + 2)
       c.reject("expected {} or {} dimensions, found {}", spatial + 1, spatial + 2, self.sizes.size());
     const MemoryFormat format = suggested_format(self, c.sizes);
-    return one(in_format(self.dtype, self.device, padded_sizes(c, self, c.exprs("padding")), format));
+    return one_result(in_format(self.dtype, self.device, padded_sizes(c, self, c.exprs("padding")), format));
   };
 }
 
 InferredResults infer_roll(InferContext& c) {
   const CallValueInfo& self = c.tensor("self");
-  return one(empty_like(self, eager(self.device).roll_channels_last ? suggested_format(self, c.sizes) : MemoryFormat::Contiguous, c.sizes));
+  return one_result(empty_like(self, eager(self.device).roll_channels_last ? suggested_format(self, c.sizes) : MemoryFormat::Contiguous, c.sizes));
 }
 
 // A flip, and for odd numbers of turns a transposition of that.
@@ -145,7 +143,7 @@ InferredResults infer_rot90(InferContext& c) {
     std::swap(info.sizes[a], info.sizes[b]);
     std::swap(info.strides[a], info.strides[b]);
   }
-  return one(std::move(info));
+  return one_result(std::move(info));
 }
 
 InferredResults infer_block_diag(InferContext& c) {
@@ -159,7 +157,7 @@ InferredResults infer_block_diag(InferContext& c) {
   }
   const auto dtype = promoted(tensors);
   if (!dtype) return std::nullopt;
-  return one(contiguous(*dtype, tensors.front()->device, {rows, columns}));
+  return one_result(contiguous(*dtype, tensors.front()->device, {rows, columns}));
 }
 
 // Positions that windows take in one dimension.
@@ -175,7 +173,7 @@ InferredResults infer_im2col(InferContext& c) {
   Exprs sizes(self.sizes.begin(), self.sizes.end() - 2);
   sizes.back() = sizes.back() * sym::product(c.exprs("kernel_size"));
   sizes.push_back(c.simplify(windows_in(c, self.sizes[rank - 2], 0) * windows_in(c, self.sizes[rank - 1], 1)));
-  return one(contiguous_like(self, sizes));
+  return one_result(contiguous_like(self, sizes));
 }
 
 InferredResults infer_col2im(InferContext& c) {
@@ -185,7 +183,7 @@ InferredResults infer_col2im(InferContext& c) {
   Exprs sizes(self.sizes.begin(), self.sizes.end() - 1);
   sizes.back() = c.simplify(sym::floor_div(sizes.back(), sym::product(c.exprs("kernel_size"))));
   for (sym::Expr size : c.exprs("output_size")) sizes.push_back(size);
-  return one(contiguous_like(self, sizes));
+  return one_result(contiguous_like(self, sizes));
 }
 
 InferredResults infer_diag_embed(InferContext& c) {
@@ -200,7 +198,7 @@ InferredResults infer_diag_embed(InferContext& c) {
   Exprs sizes(self.sizes.begin(), self.sizes.end() - 1);
   sizes.insert(sizes.begin() + std::min(a, b), length);
   sizes.insert(sizes.begin() + std::max(a, b), length);
-  return one(contiguous_like(self, sizes));
+  return one_result(contiguous_like(self, sizes));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "model/infer/infer.h"
@@ -120,6 +121,8 @@ void add_view_rules(RuleTable& table);
 inline void add_rules(RuleTable& table, std::initializer_list<const char*> names, const Rule& rule) {
   for (const char* name : names) table.emplace(name, rule);
 }
+
+inline InferredResults one_result(CallValueInfo info) { return std::vector{std::move(info)}; }
 
 // Sizes without those dimensions, or with size 1 there. None given: all.
 Exprs reduced(const Exprs& sizes, const std::vector<int>& dims, bool keepdim);

@@ -14,8 +14,6 @@ CallValueInfo view_of(const CallValueInfo& base) {
   return view;
 }
 
-InferredResults one(CallValueInfo view) { return std::vector{std::move(view)}; }
-
 // The sizes for that many elements, with what -1 stands for.
 Exprs without_unknown(const InferContext& c, sym::Expr count, Exprs sizes) {
   std::optional<size_t> unknown;
@@ -86,12 +84,12 @@ std::optional<CallValueInfo> find_view(const InferContext& c, const CallValueInf
 InferredResults viewed(const InferContext& c, const CallValueInfo& self, const Exprs& sizes) {
   auto view = find_view(c, self, sizes);
   if (!view) c.reject("sizes {} with strides {} have no view of sizes {}", to_string(self.sizes), to_string(self.strides), to_string(sizes));
-  return one(std::move(*view));
+  return one_result(std::move(*view));
 }
 
 // The view, or else a copy.
 InferredResults reshaped(const InferContext& c, const CallValueInfo& self, const Exprs& sizes) {
-  return one(find_view(c, self, sizes).value_or(contiguous_like(self, sizes)));
+  return one_result(find_view(c, self, sizes).value_or(contiguous_like(self, sizes)));
 }
 
 InferredResults infer_view(InferContext& c) { return viewed(c, c.tensor("self"), requested_sizes(c, c.tensor("self"))); }
@@ -107,7 +105,7 @@ InferredResults infer_flatten(InferContext& c) {
   const int start = c.dim("start_dim", self.sizes.size()), end = c.dim("end_dim", self.sizes.size());
   if (start > end) c.reject("expected a first dimension of at most {}, found {}", end, start);
   if (self.sizes.empty()) return reshaped(c, self, {1});
-  if (start == end) return one(view_of(self));
+  if (start == end) return one_result(view_of(self));
   const auto first = self.sizes.begin() + start, last = self.sizes.begin() + end + 1;
   Exprs sizes(self.sizes.begin(), first);
   sizes.push_back(sym::product(Exprs(first, last)));
@@ -131,7 +129,7 @@ InferredResults infer_contiguous(InferContext& c) {
   const MemoryFormat format = c.memory_format("memory_format").value_or(MemoryFormat::Contiguous);
   if (format == MemoryFormat::Preserve) c.reject("expected a memory format, found that of the tensor");
   const bool is_already = format == MemoryFormat::Contiguous ? is_contiguous(self, c.sizes) : is_channels_last_contiguous(self, c.sizes);
-  return one(is_already ? view_of(self) : empty_like(self, format, c.sizes));
+  return one_result(is_already ? view_of(self) : empty_like(self, format, c.sizes));
 }
 
 InferredResults infer_view_dtype(InferContext& c) {
@@ -140,7 +138,7 @@ InferredResults infer_view_dtype(InferContext& c) {
   CallValueInfo view = view_of(c.tensor("self"));
   const int before = byte_size(view.dtype), after = byte_size(*dtype);
   view.dtype = *dtype;
-  if (before == after) return one(std::move(view));
+  if (before == after) return one_result(std::move(view));
   if (view.sizes.empty()) c.reject("expected a tensor with dimensions");
   const size_t last = view.sizes.size() - 1;
   // Strides count elements, of another size now; the last dimension is dense.
@@ -149,7 +147,7 @@ InferredResults infer_view_dtype(InferContext& c) {
   view.strides[last] = 1;
   view.sizes[last] = in_new_elements(view.sizes[last]);
   view.storage_offset = in_new_elements(view.storage_offset);
-  return one(std::move(view));
+  return one_result(std::move(view));
 }
 
 InferredResults expanded(const InferContext& c, CallValueInfo view, const Exprs& sizes) {
@@ -168,7 +166,7 @@ InferredResults expanded(const InferContext& c, CallValueInfo view, const Exprs&
     if (size.is_constant(-1)) c.reject("expected sizes of new dimensions, found {}", to_string(sizes));
   view.sizes = all;
   view.strides = strides;
-  return one(std::move(view));
+  return one_result(std::move(view));
 }
 
 InferredResults infer_expand(InferContext& c) { return expanded(c, view_of(c.tensor("self")), c.exprs("size")); }
@@ -190,7 +188,7 @@ InferredResults infer_permute(InferContext& c) {
   std::sort(sorted.begin(), sorted.end());
   const bool repeats = std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end();
   if (order.size() != self.sizes.size() || repeats) c.reject("expected each of {} dimensions once, found {}", self.sizes.size(), to_string(c.exprs("dims")));
-  return one(permuted(self, order));
+  return one_result(permuted(self, order));
 }
 
 // Dimensions without a place given keep their order.
@@ -213,22 +211,22 @@ InferredResults infer_movedim(InferContext& c) {
     while (is_moved[next]) ++next;
     dim = static_cast<int>(next++);
   }
-  return one(permuted(self, order));
+  return one_result(permuted(self, order));
 }
 
 InferredResults infer_transpose(InferContext& c) {
   CallValueInfo view = view_of(c.tensor("self"));
   const auto a = static_cast<size_t>(c.dim("dim0", view.sizes.size())), b = static_cast<size_t>(c.dim("dim1", view.sizes.size()));
-  if (a == b) return one(std::move(view));
+  if (a == b) return one_result(std::move(view));
   std::swap(view.sizes[a], view.sizes[b]);
   std::swap(view.strides[a], view.strides[b]);
-  return one(std::move(view));
+  return one_result(std::move(view));
 }
 
 InferredResults infer_t(InferContext& c) {
   const CallValueInfo& self = c.tensor("self");
   if (self.sizes.size() > 2) c.reject("expected at most 2 dimensions, found {}", self.sizes.size());
-  return one(self.sizes.size() < 2 ? view_of(self) : permuted(self, {1, 0}));
+  return one_result(self.sizes.size() < 2 ? view_of(self) : permuted(self, {1, 0}));
 }
 
 InferredResults infer_squeeze(InferContext& c) {
@@ -244,7 +242,7 @@ InferredResults infer_squeeze(InferContext& c) {
     view.sizes.push_back(self.sizes[d]);
     view.strides.push_back(self.strides[d]);
   }
-  return one(std::move(view));
+  return one_result(std::move(view));
 }
 
 InferredResults infer_unsqueeze(InferContext& c) {
@@ -254,7 +252,7 @@ InferredResults infer_unsqueeze(InferContext& c) {
   const auto at = static_cast<size_t>(dim);
   view.strides.insert(view.strides.begin() + dim, at < rank ? view.sizes[at] * view.strides[at] : sym::Expr(1));
   view.sizes.insert(view.sizes.begin() + dim, sym::Expr(1));
-  return one(std::move(view));
+  return one_result(std::move(view));
 }
 
 InferredResults infer_select(InferContext& c) {
@@ -269,7 +267,7 @@ InferredResults infer_select(InferContext& c) {
   view.storage_offset = view.storage_offset + index * view.strides[at];
   view.sizes.erase(view.sizes.begin() + dim);
   view.strides.erase(view.strides.begin() + dim);
-  return one(std::move(view));
+  return one_result(std::move(view));
 }
 
 // The number, or the bound that it exceeds.
@@ -305,7 +303,7 @@ InferredResults infer_slice(InferContext& c) {
   };
   const sym::Expr start = at_most(c, at_least(c, from_front(c.has("start") ? c.expr("start") : sym::Expr(0)), 0), size);
   const sym::Expr end = c.has("end") ? at_most(c, at_least(c, from_front(c.expr("end")), start), size) : size;
-  return one(sliced(self, at, start, c.simplify(sym::ceil_div(end - start, step)), step));
+  return one_result(sliced(self, at, start, c.simplify(sym::ceil_div(end - start, step)), step));
 }
 
 InferredResults infer_narrow(InferContext& c) {
@@ -313,7 +311,7 @@ InferredResults infer_narrow(InferContext& c) {
   if (self.sizes.empty()) c.reject("expected a tensor with dimensions");
   const auto at = static_cast<size_t>(c.dim("dim", self.sizes.size()));
   const sym::Expr given = c.expr("start");
-  return one(sliced(self, at, c.sizes.is_less(given, 0) ? given + self.sizes[at] : given, c.expr("length")));
+  return one_result(sliced(self, at, c.sizes.is_less(given, 0) ? given + self.sizes[at] : given, c.expr("length")));
 }
 
 InferredResults parts(const CallValueInfo& self, size_t at, const Exprs& lengths) {
@@ -398,7 +396,7 @@ InferredResults infer_diagonal(InferContext& c) {
   }
   view.sizes.push_back(size);
   view.strides.push_back(stride);
-  return one(std::move(view));
+  return one_result(std::move(view));
 }
 
 InferredResults infer_as_strided(InferContext& c) {
@@ -407,7 +405,7 @@ InferredResults infer_as_strided(InferContext& c) {
   view.strides = c.exprs("stride");
   if (c.has("storage_offset")) view.storage_offset = c.expr("storage_offset");
   if (view.sizes.size() != view.strides.size()) c.reject("expected {} strides, found {}", view.sizes.size(), view.strides.size());
-  return one(std::move(view));
+  return one_result(std::move(view));
 }
 
 InferredResults infer_unfold(InferContext& c) {
@@ -418,14 +416,14 @@ InferredResults infer_unfold(InferContext& c) {
   if (rank == 0) {
     view.sizes.push_back(size);
     view.strides.push_back(1);
-    return one(std::move(view));
+    return one_result(std::move(view));
   }
   if (c.sizes.is_less(view.sizes[at], size)) c.reject("expected windows of at most {}, found {}", sym::to_string(view.sizes[at]), sym::to_string(size));
   view.sizes.push_back(size);
   view.strides.push_back(view.strides[at]);
   view.sizes[at] = c.simplify(sym::floor_div(view.sizes[at] - size, step) + 1);
   view.strides[at] = view.strides[at] * step;
-  return one(std::move(view));
+  return one_result(std::move(view));
 }
 
 InferredResults infer_resize(InferContext& c) {
@@ -435,25 +433,25 @@ InferredResults infer_resize(InferContext& c) {
       sizes.size() == self.sizes.size() && std::equal(sizes.begin(), sizes.end(), self.sizes.begin(), [&](sym::Expr a, sym::Expr b) { return c.is(a, b); });
   CallValueInfo view = view_of(self);
   if (c.has("memory_format")) return std::nullopt;
-  if (is_unchanged) return one(std::move(view));
+  if (is_unchanged) return one_result(std::move(view));
   const CallValueInfo dense = contiguous_like(self, sizes);
   view.sizes = dense.sizes;
   view.strides = dense.strides;
-  return one(std::move(view));
+  return one_result(std::move(view));
 }
 
-InferredResults infer_same(InferContext& c) { return one(view_of(c.tensor("self"))); }
+InferredResults infer_same(InferContext& c) { return one_result(view_of(c.tensor("self"))); }
 
 InferredResults infer_conj(InferContext& c) {
   CallValueInfo view = view_of(c.tensor("self"));
   view.conjugate = is_complex(view.dtype) && !view.conjugate;
-  return one(std::move(view));
+  return one_result(std::move(view));
 }
 
 InferredResults infer_neg_view(InferContext& c) {
   CallValueInfo view = view_of(c.tensor("self"));
   view.negative = !view.negative;
-  return one(std::move(view));
+  return one_result(std::move(view));
 }
 
 InferredResults infer_view_as_real(InferContext& c) {
@@ -464,7 +462,7 @@ InferredResults infer_view_as_real(InferContext& c) {
   view.storage_offset = view.storage_offset * 2;
   view.sizes.push_back(2);
   view.strides.push_back(1);
-  return one(std::move(view));
+  return one_result(std::move(view));
 }
 
 InferredResults infer_view_as_complex(InferContext& c) {
@@ -476,7 +474,7 @@ InferredResults infer_view_as_complex(InferContext& c) {
   view.strides.pop_back();
   for (sym::Expr& stride : view.strides) stride = c.simplify(sym::floor_div(stride, 2));
   view.storage_offset = c.simplify(sym::floor_div(view.storage_offset, 2));
-  return one(std::move(view));
+  return one_result(std::move(view));
 }
 
 // A view's values in a contiguous tensor of their own.

@@ -31,7 +31,7 @@ struct ConstantRow {
 constexpr auto integer = [](const Field& f) -> Arg { return f.integer(); };
 constexpr auto real = [](const Field& f) -> Arg { return f.real(); };
 constexpr auto boolean = [](const Field& f) -> Arg { return f.boolean(); };
-constexpr auto text = [](const Field& f) -> Arg { return std::string(f.text()); };
+constexpr auto string = [](const Field& f) -> Arg { return std::string(f.text()); };
 constexpr std::array constants{ConstantRow{"as_none", 0, [](const Field&) -> Arg { return None{}; }},
                                ConstantRow{"as_int", 0, integer},
                                ConstantRow{"as_ints", 1, integer},
@@ -40,8 +40,8 @@ constexpr std::array constants{ConstantRow{"as_none", 0, [](const Field&) -> Arg
                                ConstantRow{"as_floats", 1, real},
                                ConstantRow{"as_bool", 0, boolean},
                                ConstantRow{"as_bools", 1, boolean},
-                               ConstantRow{"as_string", 0, text},
-                               ConstantRow{"as_strings", 1, text},
+                               ConstantRow{"as_string", 0, string},
+                               ConstantRow{"as_strings", 1, string},
                                ConstantRow{"as_complex", 0, complex_number},
                                ConstantRow{"as_scalar_type", 0, [](const Field& f) -> Arg { return read_dtype(f); }},
                                ConstantRow{"as_layout", 0, [](const Field& f) -> Arg { return read_layout(f); }},

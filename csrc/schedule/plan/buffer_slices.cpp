@@ -20,8 +20,6 @@
 namespace cxxinductor::schedule {
 namespace {
 
-using loops::Buffer;
-using loops::BufferId;
 using loops::ExternCall;
 using loops::Region;
 using loops::Stmt;
@@ -69,7 +67,7 @@ class Placer {
     for (size_t step = program_.steps.size(); step-- > 0 && work < most_work;) {
       const auto* region = std::get_if<Region>(&program_.steps[step]);
       if (!region) continue;
-      for (BufferId result : summarize(*region).writes)
+      for (loops::BufferId result : summarize(*region).writes)
         if (consider(step, result)) {
           work += program_.steps.size();
           break;
@@ -80,11 +78,11 @@ class Placer {
 
  private:
   const sym::Assumptions& assumptions() const { return program_.assumptions; }
-  const Buffer& buffer(BufferId id) const { return program_.buffers[id]; }
+  const loops::Buffer& buffer(loops::BufferId id) const { return program_.buffers[id]; }
   Expr simplified(Expr e) const { return sym::simplify(loops::expand(e), assumptions()); }
 
   void find_uses() {
-    uses_ = IdVector<BufferId, std::vector<Use>>(program_.buffers.size());
+    uses_ = IdVector<loops::BufferId, std::vector<Use>>(program_.buffers.size());
     definers_ = loops::find_definers(program_);
     for (size_t s = 0; s < program_.steps.size(); ++s) {
       if (const auto* region = std::get_if<Region>(&program_.steps[s])) {
@@ -102,7 +100,7 @@ class Placer {
       for (uint32_t i : call.mutated_operands) note(i, Use::Kind::Mutated);
       for (int i : call.alias_of)
         if (i >= 0) note(static_cast<size_t>(i), Use::Kind::Alias);
-      for (BufferId result : call.results) uses_[result].push_back({s, Use::Kind::Result});
+      for (loops::BufferId result : call.results) uses_[result].push_back({s, Use::Kind::Result});
     }
   }
 
@@ -111,8 +109,8 @@ class Placer {
   }
 
   // The step that computes an operand of the select region `step`; nothing if the operand must have its own memory.
-  std::optional<size_t> maker_of(BufferId id, size_t step) const {
-    if (buffer(id).role != Buffer::Role::Temporary || live_out_[id] || slices_.contains(id)) return std::nullopt;
+  std::optional<size_t> maker_of(loops::BufferId id, size_t step) const {
+    if (buffer(id).role != loops::Buffer::Role::Temporary || live_out_[id] || slices_.contains(id)) return std::nullopt;
     std::optional<size_t> maker;
     for (const Use& use : uses_[id]) {
       if (use.kind == Use::Kind::Mutated || use.kind == Use::Kind::Alias) return std::nullopt;
@@ -127,8 +125,8 @@ class Placer {
     return maker;
   }
 
-  bool consider(size_t step, BufferId result) {
-    const auto may_be_slice = [&](BufferId id) { return maker_of(id, step).has_value(); };
+  bool consider(size_t step, loops::BufferId result) {
+    const auto may_be_slice = [&](loops::BufferId id) { return maker_of(id, step).has_value(); };
     std::optional<SelectRegion> select = find_select_region(program_, step, result, may_be_slice);
     return select && settle(*select) && place(*select);
   }
@@ -172,7 +170,7 @@ class Placer {
   }
 
   bool is_same_layout(const SelectRange& range) const {
-    const Buffer& from = buffer(range.operand);
+    const loops::Buffer& from = buffer(range.operand);
     for (size_t d = 0; d < from.sizes.size(); ++d)
       if (!from.sizes[d].is_constant(1) && !sym::prove_equal(from.strides[d], range.strides[d], assumptions())) return false;
     return true;
@@ -187,11 +185,11 @@ class Placer {
 
   // Every row begins and ends at a multiple of so many bytes. Loops over vectors do not need that.
   bool is_aligned(const SelectRegion& select, const SelectRange& range, int64_t bytes = access_bytes) const {
-    const Buffer& from = buffer(range.operand);
+    const loops::Buffer& from = buffer(range.operand);
     if (!is_simt(targets_.of(from.device))) return true;
     const int64_t elements = bytes / byte_size(from.dtype);
     Expr offset = range.offset;
-    for (BufferId id = select.result; slices_.contains(id); id = slices_.at(id).base) offset = offset + slices_.at(id).offset;
+    for (loops::BufferId id = select.result; slices_.contains(id); id = slices_.at(id).base) offset = offset + slices_.at(id).offset;
     if (!sym::prove_divides(elements, simplified(offset), assumptions())) return false;
     if (is_same_layout(range)) return true;
     const auto inner = inner_dimension(range);
@@ -206,7 +204,7 @@ class Placer {
     if (definers_.empty()) return true;
     std::vector<Expr> needed = range.strides;
     needed.push_back(range.offset);
-    for (BufferId id = select.result; id.valid(); id = slices_.contains(id) ? slices_.at(id).base : BufferId())
+    for (loops::BufferId id = select.result; id.valid(); id = slices_.contains(id) ? slices_.at(id).base : loops::BufferId())
       needed.insert(needed.end(), buffer(id).sizes.begin(), buffer(id).sizes.end());
     return std::ranges::all_of(needed, [&](Expr e) {
       return std::ranges::all_of(e.free_symbols(), [&](Expr symbol) {
@@ -217,7 +215,7 @@ class Placer {
   }
 
   std::string blocker(const SelectRegion& select, const SelectRange& range) const {
-    const BufferId id = range.operand;
+    const loops::BufferId id = range.operand;
     const size_t maker = *maker_of(id, select.step);
     const bool same = is_same_layout(range), aligned = is_aligned(select, range);
     if (!is_known_before(select, range, maker)) return "the size of the result is not known yet";
@@ -255,7 +253,7 @@ class Placer {
 
   // The view with the new strides, dimension by dimension of the buffer.
   std::optional<std::vector<Expr>> restrided(const loops::View& view, const SelectRange& range) const {
-    const Buffer& from = buffer(range.operand);
+    const loops::Buffer& from = buffer(range.operand);
     if (!view.offset.is_constant(0) || view.dtype != from.dtype) return std::nullopt;
     std::vector<Expr> strides;
     std::vector<bool> used(from.sizes.size(), false);
@@ -311,7 +309,7 @@ class Placer {
 
   bool place(const SelectRegion& select) {
     std::vector<loops::Step> uncovered;
-    std::vector<std::pair<Buffer, Expr>> buffers;
+    std::vector<std::pair<loops::Buffer, Expr>> buffers;
     for (const auto& [begin, extent] : uncovered_ranges(select)) {
       auto rest = make_rest(select, begin, simplified(extent), uncovered.size());
       if (!rest) return false;
@@ -319,7 +317,7 @@ class Placer {
       buffers.emplace_back(std::move(rest->buffer), rest->offset);
     }
     for (size_t i = 0; i < buffers.size(); ++i) {
-      const BufferId id = program_.buffers.push_back(std::move(buffers[i].first));
+      const loops::BufferId id = program_.buffers.push_back(std::move(buffers[i].first));
       live_out_.push_back(0);
       slices_[id] = {select.result, buffers[i].second};
       for (Stmt& stmt : std::get<Region>(uncovered[i]).body)
@@ -344,7 +342,7 @@ class Placer {
 
   struct Rest {
     Region region;  // stores the result's elements at the buffer's coordinates
-    Buffer buffer;
+    loops::Buffer buffer;
     Expr offset;
   };
 
@@ -366,14 +364,14 @@ class Placer {
           if (!space.is_bijection(store->coords, rest.buffer.sizes)) return std::nullopt;
         }
     }
-    rest.buffer.role = Buffer::Role::Temporary;
+    rest.buffer.role = loops::Buffer::Role::Temporary;
     rest.buffer.name = fresh_name(buffer(select.result).name + ".rest" + (number ? std::to_string(number) : ""));
     if (number) rest.region.name = fresh_region_name(rest.region.name + "_" + std::to_string(number));
     return rest;
   }
 
   std::string fresh_name(std::string name) const {
-    while (std::any_of(program_.buffers.begin(), program_.buffers.end(), [&](const Buffer& b) { return b.name == name; })) name += "_";
+    while (std::any_of(program_.buffers.begin(), program_.buffers.end(), [&](const loops::Buffer& b) { return b.name == name; })) name += "_";
     return name;
   }
   std::string fresh_region_name(std::string name) const {
@@ -402,9 +400,9 @@ class Placer {
   const Targets& targets_;
   std::vector<plan::MissedFusion>& missed_fusions_;
   FusionCosts costs_;
-  IdVector<BufferId, char> live_out_;
+  IdVector<loops::BufferId, char> live_out_;
   loops::Definers definers_;
-  IdVector<BufferId, std::vector<Use>> uses_;
+  IdVector<loops::BufferId, std::vector<Use>> uses_;
   BufferSlices slices_;
 };
 
@@ -439,12 +437,12 @@ Region Placer::reading(const SelectRegion& select) const {
 
 }  // namespace
 
-BufferId root_of(const BufferSlices& slices, BufferId id) {
+loops::BufferId root_of(const BufferSlices& slices, loops::BufferId id) {
   for (auto found = slices.find(id); found != slices.end(); found = slices.find(id)) id = found->second.base;
   return id;
 }
 
-bool is_inside(const BufferSlices& slices, BufferId id, const std::set<BufferId>& bases) {
+bool is_inside(const BufferSlices& slices, loops::BufferId id, const std::set<loops::BufferId>& bases) {
   for (auto found = slices.find(id); found != slices.end(); found = slices.find(id)) {
     id = found->second.base;
     if (bases.contains(id)) return true;

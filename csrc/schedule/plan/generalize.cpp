@@ -30,7 +30,7 @@ using sym::Expr;
 constexpr size_t least_kernels = 16;  // of a plan; fewer compile within seconds
 constexpr int64_t largest_argument = plan::always_index32_limit;
 constexpr int64_t largest_constant = int64_t{1} << 53;  // as an argument; Index takes 64 bits
-constexpr int64_t largest_divisor = 128;                // of an extent; blocks and vectors need no larger one
+constexpr int64_t largest_known_divisor = 128;          // of an extent; blocks and vectors need no larger one
 constexpr double noticeable = 0.03;                     // of a launch's time
 constexpr double operations_of_division = 16;           // by an argument, beyond those of a division by a constant
 
@@ -170,7 +170,7 @@ sym::Assumptions summarize(const Kernel& kernel, const Family& family) {
     const int64_t high = lengths.contains(family.symbol(a)) ? static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(most))) : largest_argument;
     assumptions.set_range(family.symbol(a), {least >= 1 ? 1 : least >= 0 ? 0 : -largest_argument, high});
     if (!extents.contains(family.symbol(a))) continue;
-    const int64_t divisor = std::accumulate(values.begin(), values.end(), largest_divisor, std::gcd<int64_t, int64_t>);
+    const int64_t divisor = std::accumulate(values.begin(), values.end(), largest_known_divisor, std::gcd<int64_t, int64_t>);
     if (divisor > 1) assumptions.set_divisor(family.symbol(a), divisor);
   }
   for (const loops::Var& var : kernel.region.vars) {

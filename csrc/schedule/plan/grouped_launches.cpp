@@ -14,15 +14,13 @@
 namespace cxxinductor::schedule {
 namespace {
 
-using loops::BufferId;
-
 constexpr size_t fewest_together = 4;          // below, a table costs about as much as the launches
 constexpr int64_t most_early_bytes = 1 << 20;  // computed earlier than in program order, per group, where memory counts
 constexpr size_t most_open = 16;               // groups of one key that still accept steps
 
 // Memory that a step reads and writes.
 struct StepAccesses {
-  std::set<BufferId> reads, writes;
+  std::set<loops::BufferId> reads, writes;
 };
 
 StepAccesses accesses_of(const loops::Region& region) {
@@ -50,7 +48,7 @@ class Grouping {
         memory_of_(program.buffers.size()),
         memories_(program.buffers.size()),
         definers_(loops::find_definers(program)) {
-    for (size_t b = 0; b < program.buffers.size(); ++b) memory_of_[BufferId(b)] = b;
+    for (size_t b = 0; b < program.buffers.size(); ++b) memory_of_[loops::BufferId(b)] = b;
     for (const loops::Step& step : program.steps)
       if (const auto* call = std::get_if<loops::ExternCall>(&step)) join_aliases(*call);
     for (size_t t = 0; t < program.steps.size(); ++t) place(t, keys[t]);
@@ -77,15 +75,15 @@ class Grouping {
     }
   }
 
-  Memory& memory(BufferId buffer) { return memories_[memory_of_[buffer]]; }
+  Memory& memory(loops::BufferId buffer) { return memories_[memory_of_[buffer]]; }
 
   void place(size_t step, const std::string& key) {
     StepAccesses accesses = std::visit([](const auto& kind) { return accesses_of(kind); }, program_.steps[step]);
     add_slices(accesses.reads);
     add_slices(accesses.writes);
     int earliest = 0;
-    for (BufferId buffer : accesses.reads) earliest = std::max(earliest, memory(buffer).written + 1);
-    for (BufferId buffer : accesses.writes) earliest = std::max({earliest, memory(buffer).written + 1, memory(buffer).read + 1});
+    for (loops::BufferId buffer : accesses.reads) earliest = std::max(earliest, memory(buffer).written + 1);
+    for (loops::BufferId buffer : accesses.writes) earliest = std::max({earliest, memory(buffer).written + 1, memory(buffer).read + 1});
     for (const std::string& symbol : needed_symbols(step, accesses.writes))
       if (const auto known = defined_.find(symbol); known != defined_.end()) earliest = std::max(earliest, known->second + 1);
     const bool raises = may_raise(program_.steps[step]), writes = writes_input(program_, program_.steps[step]);
@@ -94,8 +92,8 @@ class Grouping {
     const int time = key.empty() ? append(step) : join(step, key, earliest, early_bytes(accesses));
     if (raises) raised_ = std::max(raised_, time);
     if (writes) input_written_ = std::max(input_written_, time);
-    for (BufferId buffer : accesses.reads) memory(buffer).read = std::max(memory(buffer).read, time);
-    for (BufferId buffer : accesses.writes) memory(buffer).written = std::max(memory(buffer).written, time);
+    for (loops::BufferId buffer : accesses.reads) memory(buffer).read = std::max(memory(buffer).read, time);
+    for (loops::BufferId buffer : accesses.writes) memory(buffer).written = std::max(memory(buffer).written, time);
     note_definitions(step, time);
   }
 
@@ -109,17 +107,17 @@ class Grouping {
   }
 
   // Those of the memory that parts lie in are needed to allocate it.
-  std::set<std::string> needed_symbols(size_t step, const std::set<BufferId>& writes) const {
+  std::set<std::string> needed_symbols(size_t step, const std::set<loops::BufferId>& writes) const {
     std::set<std::string> symbols = loops::used_symbols(program_, program_.steps[step], definers_);
     if (definers_.empty()) return symbols;
-    for (BufferId id : writes)
+    for (loops::BufferId id : writes)
       for (sym::Expr size : program_.buffers[root_of(slices_, id)].sizes)
         for (sym::Expr symbol : size.free_symbols()) symbols.emplace(symbol.name());
     return symbols;
   }
 
   // A use of a buffer is a use of all its slices; a use of a slice is no use of the others.
-  void add_slices(std::set<BufferId>& buffers) const {
+  void add_slices(std::set<loops::BufferId>& buffers) const {
     for (const auto& [id, slice] : slices_)
       if (is_inside(slices_, id, buffers)) buffers.insert(id);
   }
@@ -146,7 +144,7 @@ class Grouping {
   // Of the buffers that first exist with this step.
   int64_t early_bytes(const StepAccesses& accesses) {
     int64_t bytes = 0;
-    for (BufferId id : accesses.writes) {
+    for (loops::BufferId id : accesses.writes) {
       if (program_.buffers[id].role != loops::Buffer::Role::Input && memory(id).written < 0) bytes += bytes_of(program_, id);
     }
     return bytes;
@@ -160,7 +158,7 @@ class Grouping {
   const loops::Program& program_;
   const BufferSlices& slices_;
   int64_t most_bytes_;
-  IdVector<BufferId, size_t> memory_of_;
+  IdVector<loops::BufferId, size_t> memory_of_;
   std::vector<Memory> memories_;
   loops::Definers definers_;
   std::unordered_map<std::string, int> defined_;  // when a symbol is known

@@ -100,11 +100,9 @@ void merge_parameters(LaunchInPlace& in_place, size_t read, size_t written) {
   for (Kernel& special : in_place.specializations) merge_in_kernel(special, read, written);
 }
 
-using plan::BufferId;
-
 class Sharing {
  public:
-  Sharing(const plan::Plan& plan, const IdVector<BufferId, BufferLiveness>& liveness) : plan_(plan), liveness_(liveness), donated_(plan.buffers.size()) {
+  Sharing(const plan::Plan& plan, const IdVector<plan::BufferId, BufferLiveness>& liveness) : plan_(plan), liveness_(liveness), donated_(plan.buffers.size()) {
     for (const plan::Input& input : plan.inputs)
       if (input.donated) donated_[input.buffer] = 1;
     for (const plan::Step& step : plan.steps)
@@ -131,17 +129,17 @@ class Sharing {
   }
 
  private:
-  int64_t bytes(BufferId id) const {
+  int64_t bytes(plan::BufferId id) const {
     const plan::Buffer& buffer = plan_.buffers[id];
     return bytes_hint(buffer.dtype, buffer.sizes, buffer.strides, plan_.assumptions);
   }
-  bool is_input(BufferId id) const { return plan_.buffers[id].kind == plan::Buffer::Kind::Input; }
+  bool is_input(plan::BufferId id) const { return plan_.buffers[id].kind == plan::Buffer::Kind::Input; }
 
   // Live bytes at each time, of each device; a result and the buffer that it replaces count once.
   std::map<Device, std::vector<int64_t>> bytes_by_time() const {
     std::map<Device, std::vector<int64_t>> by_device;
     for (size_t b = 0; b < liveness_.size(); ++b) {
-      const BufferId id(b);
+      const plan::BufferId id(b);
       const BufferLiveness& life = liveness_[id];
       const bool input = is_input(id);
       if (life.last < 0 || life.is_alias || (input && !donated_[id])) continue;
@@ -155,11 +153,11 @@ class Sharing {
     return by_device;
   }
 
-  bool is_new(BufferId id, size_t time) const {
+  bool is_new(plan::BufferId id, size_t time) const {
     const BufferLiveness& life = liveness_[id];
     return !is_input(id) && !life.extern_owned && !life.is_alias && life.first == static_cast<int>(time);
   }
-  bool dies(BufferId id, size_t time, bool donated) const {
+  bool dies(plan::BufferId id, size_t time, bool donated) const {
     const BufferLiveness& life = liveness_[id];
     const bool input = is_input(id);
     // Of what others brought it is seen at run time whether somebody holds it.
@@ -167,15 +165,15 @@ class Sharing {
     return life.last == static_cast<int>(time) && life.first < life.last + (input ? 1 : 0) && !life.is_output && !life.aliased_output && !life.is_alias &&
            !life.has_alias && input == donated && (!input || donated_[id]);
   }
-  bool alike(BufferId a, BufferId b) const {
+  bool alike(plan::BufferId a, plan::BufferId b) const {
     const plan::Buffer &x = plan_.buffers[a], &y = plan_.buffers[b];
     return x.dtype == y.dtype && x.device == y.device && x.bytes == y.bytes;
   }
 
   bool is_read_in_slices(const plan::Launch& launch, size_t read) const {
     for (size_t i = 0; i < launch.args.size(); ++i) {
-      BufferId root = launch.args[i];
-      for_each_base(plan_, launch.args[i], [&](BufferId base) { root = base; });
+      plan::BufferId root = launch.args[i];
+      for_each_base(plan_, launch.args[i], [&](plan::BufferId base) { root = base; });
       if (i != read && root == launch.args[read]) return true;
     }
     return false;
@@ -226,7 +224,7 @@ class Sharing {
       changed.kernel = plan_.kernels[changed.launch.kernel];
       for (const plan::Specialization& special : changed.launch.specializations) changed.specializations.push_back(plan_.kernels[special.kernel]);
     }
-    const auto position = [&](BufferId id) { return static_cast<size_t>(std::ranges::find(changed.launch.args, id) - changed.launch.args.begin()); };
+    const auto position = [&](plan::BufferId id) { return static_cast<size_t>(std::ranges::find(changed.launch.args, id) - changed.launch.args.begin()); };
     for (const BufferReuse& reuse : found) {
       merge_parameters(changed, position(reuse.from), position(reuse.to));
       found_.reuses.push_back(reuse);
@@ -234,8 +232,8 @@ class Sharing {
   }
 
   const plan::Plan& plan_;
-  const IdVector<BufferId, BufferLiveness>& liveness_;
-  IdVector<BufferId, char> donated_;
+  const IdVector<plan::BufferId, BufferLiveness>& liveness_;
+  IdVector<plan::BufferId, char> donated_;
   std::vector<const plan::Launch*> launches_;  // by time; null: another step
   SharedMemory found_;
 };

@@ -17,12 +17,10 @@
 namespace cxxinductor::schedule {
 namespace {
 
-using loops::BufferId;
-
-constexpr size_t window = 64;            // steps considered at a time
-constexpr double clearly = 0.98;         // of the old order's peak, for another order of all steps
-constexpr double slightly = 0.9995;      // for the move of one
-constexpr size_t most_work = 4'000'000;  // blocks and steps looked at for moves
+constexpr size_t window = 64;                 // steps considered at a time
+constexpr double clearly = 0.98;              // of the old order's peak, for another order of all steps
+constexpr double slightly = 0.9995;           // for the move of one
+constexpr size_t most_move_work = 4'000'000;  // blocks and steps looked at for moves
 
 // Buffers that are allocated and freed together.
 struct Block {
@@ -64,9 +62,9 @@ class Ordering {
   void find_blocks() {
     std::vector<size_t> block_of(program_.buffers.size());
     for (size_t b = 0; b < block_of.size(); ++b) {
-      const bool input = program_.buffers[BufferId(b)].role == loops::Buffer::Role::Input;
-      Block block{.device = program_.buffers[BufferId(b)].device};
-      block.bytes = input ? 0 : allocated(bytes_of(program_, BufferId(b)));
+      const bool input = program_.buffers[loops::BufferId(b)].role == loops::Buffer::Role::Input;
+      Block block{.device = program_.buffers[loops::BufferId(b)].device};
+      block.bytes = input ? 0 : allocated(bytes_of(program_, loops::BufferId(b)));
       block_of[b] = b;
       blocks_.push_back(std::move(block));
     }
@@ -83,7 +81,7 @@ class Ordering {
           if (const int operand = waits_for_collective(call->callee) ? 0 : call->alias_of[r]; operand >= 0)
             if (const auto* base = std::get_if<loops::View>(&call->operands[static_cast<size_t>(operand)]))
               block_of[call->results[r].index()] = block_of[base->buffer.index()];
-      for (BufferId id : touched(program_.steps[s])) {
+      for (loops::BufferId id : touched(program_.steps[s])) {
         Block& block = blocks_[block_of[id.index()]];
         if (!block.touched.empty() && block.touched.back() == s) continue;
         block.touched.push_back(s);
@@ -96,8 +94,8 @@ class Ordering {
     }
   }
 
-  static std::vector<BufferId> touched(const loops::Step& step) {
-    std::vector<BufferId> ids;
+  static std::vector<loops::BufferId> touched(const loops::Step& step) {
+    std::vector<loops::BufferId> ids;
     if (const auto* region = std::get_if<loops::Region>(&step)) {
       for (const loops::Access& access : loops::accesses(*region)) ids.push_back(access.buffer);
       return ids;
@@ -147,7 +145,7 @@ class Ordering {
   void move_steps(std::vector<size_t>& order) const {
     size_t work = 0;
     DevicePeaks now = peaks(order);
-    for (bool moved = true; moved && work < most_work;) {
+    for (bool moved = true; moved && work < most_move_work;) {
       moved = false;
       for (const MemoryPeak& peak : std::views::values(DevicePeaks(now))) moved = moved || move_across(order, static_cast<size_t>(peak.step), now, work);
     }
@@ -158,7 +156,7 @@ class Ordering {
   bool move_across(std::vector<size_t>& order, size_t fullest, DevicePeaks& now, size_t& work) const {
     if (fullest >= count_) return false;
     const size_t first = fullest > window ? fullest - window : 0, last = std::min(fullest + window, count_ - 1);
-    for (size_t t = first; t <= last && work < most_work; ++t) {
+    for (size_t t = first; t <= last && work < most_move_work; ++t) {
       work += window;
       if (t == fullest || !may_move(order, t, fullest)) continue;
       std::vector<size_t> other = order;
@@ -204,7 +202,7 @@ class Ordering {
   // Moves the step to the place, or to half of the way, and so on, unless a peak grows.
   void move_as_far(std::vector<size_t>& order, size_t from, size_t to, size_t& work) const {
     const DevicePeaks now = from == to ? DevicePeaks() : peaks(order);
-    while (from != to && work < most_work) {
+    while (from != to && work < most_move_work) {
       std::vector<size_t> other = order;
       move(other, from, to);
       work += blocks_.size() + count_;

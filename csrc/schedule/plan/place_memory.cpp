@@ -18,14 +18,12 @@
 namespace cxxinductor::schedule {
 namespace {
 
-using plan::Buffer;
-using plan::BufferId;
 using plan::Plan;
 using sym::Expr;
 
-Buffer::Kind kind_of(const Buffer& buffer, const BufferLiveness& liveness) {
-  if (buffer.kind != Buffer::Kind::Standalone) return buffer.kind;
-  return liveness.is_output || liveness.aliased_output || liveness.escapes ? Buffer::Kind::Standalone : Buffer::Kind::Arena;
+plan::Buffer::Kind kind_of(const plan::Buffer& buffer, const BufferLiveness& liveness) {
+  if (buffer.kind != plan::Buffer::Kind::Standalone) return buffer.kind;
+  return liveness.is_output || liveness.aliased_output || liveness.escapes ? plan::Buffer::Kind::Standalone : plan::Buffer::Kind::Arena;
 }
 
 class MemoryPlanner {
@@ -37,7 +35,8 @@ class MemoryPlanner {
 
   Plan run() {
     SharedMemory shared = share_memory(plan_, liveness_);
-    for (size_t b = 0; b < plan_.buffers.size(); ++b) plan_.buffers[BufferId(b)].kind = kind_of(plan_.buffers[BufferId(b)], liveness_[BufferId(b)]);
+    for (size_t b = 0; b < plan_.buffers.size(); ++b)
+      plan_.buffers[plan::BufferId(b)].kind = kind_of(plan_.buffers[plan::BufferId(b)], liveness_[plan::BufferId(b)]);
     gather_blocks(shared.reuses);
     for (Device device : plan_.devices) add_arenas(device);
     renew_kernels(shared.launches);
@@ -48,7 +47,7 @@ class MemoryPlanner {
  private:
   // Buffers on one piece of memory, each in place of the one before.
   struct Block {
-    std::vector<BufferId> buffers;
+    std::vector<plan::BufferId> buffers;
     LiveRange range;
     // Steps before its first use that define symbols, if its size depends on some; else 0. Blocks of one number may
     // share an arena, whose size is known when it is first used.
@@ -58,8 +57,8 @@ class MemoryPlanner {
   int end() const { return static_cast<int>(plan_.steps.size()); }
 
   void gather_blocks(const std::vector<BufferReuse>& reuses) {
-    IdVector<BufferId, BufferId> next(plan_.buffers.size());
-    std::set<BufferId> takes;  // these get their memory from others
+    IdVector<plan::BufferId, plan::BufferId> next(plan_.buffers.size());
+    std::set<plan::BufferId> takes;  // these get their memory from others
     for (const BufferReuse& reuse : reuses) {
       next[reuse.from] = reuse.to;
       takes.insert(reuse.to);
@@ -67,14 +66,14 @@ class MemoryPlanner {
     const std::set<std::string, std::less<>> defined = defined_symbols();
     const std::vector<uint32_t> definitions = count_definitions();
     for (size_t b = 0; b < plan_.buffers.size(); ++b) {
-      BufferId id(b);
-      if (takes.contains(id) || plan_.buffers[id].kind == Buffer::Kind::Slice) continue;
+      plan::BufferId id(b);
+      if (takes.contains(id) || plan_.buffers[id].kind == plan::Buffer::Kind::Slice) continue;
       Block block;
       for (; id.valid(); id = next[id]) block.buffers.push_back(id);
       const BufferLiveness &first = liveness_[block.buffers.front()], &last = liveness_[block.buffers.back()];
-      const Buffer& buffer = plan_.buffers[block.buffers.front()];
+      const plan::Buffer& buffer = plan_.buffers[block.buffers.front()];
       block.range = {bytes_hint(buffer.bytes, plan_.assumptions), first.first, last.last};
-      if (buffer.kind == Buffer::Kind::Input) {
+      if (buffer.kind == plan::Buffer::Kind::Input) {
         block.range.first = 0;
         block.range.bytes = share_hint(buffer.dtype, buffer.sizes, buffer.strides, plan_.assumptions);
       }
@@ -83,8 +82,8 @@ class MemoryPlanner {
         block.definitions = definitions[static_cast<size_t>(first.first)];
       if (last.is_output || last.aliased_output) block.range.last = end();
       // What takes over the memory of another owner, or is handed out in the end, is no part of an arena.
-      const bool apart = std::ranges::any_of(block.buffers, [&](BufferId member) { return plan_.buffers[member].kind != Buffer::Kind::Arena; });
-      if (apart) set_kind(block, Buffer::Kind::Standalone);
+      const bool apart = std::ranges::any_of(block.buffers, [&](plan::BufferId member) { return plan_.buffers[member].kind != plan::Buffer::Kind::Arena; });
+      if (apart) set_kind(block, plan::Buffer::Kind::Standalone);
       blocks_.push_back(std::move(block));
     }
   }
@@ -116,10 +115,10 @@ class MemoryPlanner {
     return counts;
   }
 
-  void set_kind(const Block& block, Buffer::Kind kind) {
-    for (BufferId id : block.buffers) {
-      Buffer& buffer = plan_.buffers[id];
-      if (buffer.kind == Buffer::Kind::Arena || buffer.kind == Buffer::Kind::Standalone) buffer.kind = kind;
+  void set_kind(const Block& block, plan::Buffer::Kind kind) {
+    for (plan::BufferId id : block.buffers) {
+      plan::Buffer& buffer = plan_.buffers[id];
+      if (buffer.kind == plan::Buffer::Kind::Arena || buffer.kind == plan::Buffer::Kind::Standalone) buffer.kind = kind;
     }
   }
 
@@ -127,7 +126,7 @@ class MemoryPlanner {
   void add_arenas(Device device) {
     std::set<uint32_t> numbers;
     for (const Block& block : blocks_)
-      if (kind_of_block(block) == Buffer::Kind::Arena) numbers.insert(block.definitions);
+      if (kind_of_block(block) == plan::Buffer::Kind::Arena) numbers.insert(block.definitions);
     std::vector<LiveRange> arenas;
     for (uint32_t definitions : numbers) add_arena(device, definitions, arenas);
   }
@@ -136,18 +135,18 @@ class MemoryPlanner {
   void add_arena(Device device, uint32_t definitions, std::vector<LiveRange>& arenas) {
     std::vector<LiveRange> temporaries, held = arenas;
     std::vector<const Block*> owners;
-    IdVector<BufferId, char> donated(plan_.buffers.size(), 0);
+    IdVector<plan::BufferId, char> donated(plan_.buffers.size(), 0);
     for (const plan::Input& input : plan_.inputs)
       if (input.donated) donated[input.buffer] = 1;
     for (const Block& block : blocks_) {
-      const BufferId id = block.buffers.front();
-      const Buffer& buffer = plan_.buffers[id];
+      const plan::BufferId id = block.buffers.front();
+      const plan::Buffer& buffer = plan_.buffers[id];
       if (liveness_[block.buffers.back()].last < 0 || liveness_[id].is_alias || buffer.device != device) continue;
-      if (buffer.kind == Buffer::Kind::Arena && block.definitions < definitions) continue;  // in one of the arenas
-      if (buffer.kind == Buffer::Kind::Arena && block.definitions == definitions) {
+      if (buffer.kind == plan::Buffer::Kind::Arena && block.definitions < definitions) continue;  // in one of the arenas
+      if (buffer.kind == plan::Buffer::Kind::Arena && block.definitions == definitions) {
         temporaries.push_back(block.range);
         owners.push_back(&block);
-      } else if (buffer.kind != Buffer::Kind::Input || donated[id]) {
+      } else if (buffer.kind != plan::Buffer::Kind::Input || donated[id]) {
         held.push_back(block.range);
       }
     }
@@ -167,7 +166,7 @@ class MemoryPlanner {
       const std::vector<bool> own = attempt < attempts ? choose_standalone(temporaries, held, bound) : std::vector<bool>(temporaries.size(), true);
       std::vector<LiveRange> apart = held;
       for (size_t i = 0; i < own.size(); ++i) {
-        set_kind(*owners[i], own[i] ? Buffer::Kind::Standalone : Buffer::Kind::Arena);
+        set_kind(*owners[i], own[i] ? plan::Buffer::Kind::Standalone : plan::Buffer::Kind::Arena);
         if (own[i]) apart.push_back(temporaries[i]);
       }
       std::tie(arena.bytes, range.first) = lay_out_arena(owners);
@@ -179,13 +178,13 @@ class MemoryPlanner {
       if (peak <= most || range.bytes == 0) break;
       bound -= peak - most;
     }
-    const auto inside = [&](const Block* block) { return kind_of_block(*block) == Buffer::Kind::Arena; };
+    const auto inside = [&](const Block* block) { return kind_of_block(*block) == plan::Buffer::Kind::Arena; };
     if (std::ranges::none_of(owners, inside)) return std::nullopt;
     plan_.arenas.push_back(std::move(arena));
     return range;
   }
 
-  Buffer::Kind kind_of_block(const Block& block) const { return plan_.buffers[block.buffers.front()].kind; }
+  plan::Buffer::Kind kind_of_block(const Block& block) const { return plan_.buffers[block.buffers.front()].kind; }
 
   // Places the blocks of the arena kind in the next arena; its bytes and first use.
   std::pair<Expr, int> lay_out_arena(const std::vector<const Block*>& blocks) {
@@ -193,15 +192,15 @@ class MemoryPlanner {
     std::vector<const Block*> inside;
     int first = end();
     for (const Block* block : blocks) {
-      if (kind_of_block(*block) != Buffer::Kind::Arena) continue;
-      const Buffer& buffer = plan_.buffers[block->buffers.front()];
+      if (kind_of_block(*block) != plan::Buffer::Kind::Arena) continue;
+      const plan::Buffer& buffer = plan_.buffers[block->buffers.front()];
       requests.push_back({buffer.bytes, block->range.first, block->range.last});
       inside.push_back(block);
       first = std::min(first, block->range.first);
     }
     ArenaLayout layout = plan_arena(requests);
     for (size_t r = 0; r < inside.size(); ++r)
-      for (BufferId id : inside[r]->buffers) {
+      for (plan::BufferId id : inside[r]->buffers) {
         plan_.buffers[id].arena = static_cast<uint32_t>(plan_.arenas.size());
         plan_.buffers[id].arena_offset = layout.offsets[r];
       }
@@ -236,7 +235,7 @@ class MemoryPlanner {
   }
 
   Plan plan_;  // without steps that allocate, until they are added
-  IdVector<BufferId, BufferLiveness> liveness_;
+  IdVector<plan::BufferId, BufferLiveness> liveness_;
   std::vector<Block> blocks_;
 };
 

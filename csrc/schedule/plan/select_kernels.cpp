@@ -29,7 +29,6 @@ namespace cxxinductor::schedule {
 namespace {
 
 using kernels::FlatRegion;
-using plan::Buffer;
 using plan::Plan;
 using sym::Expr;
 
@@ -123,7 +122,7 @@ class KernelSelection {
       loops::BufferId id(b);
       if (!liveness[id].used) continue;
       const loops::Buffer& from = program_.buffers[id];
-      Buffer buffer;
+      plan::Buffer buffer;
       buffer.name = from.name;
       buffer.dtype = from.dtype;
       buffer.device = from.device;
@@ -131,13 +130,13 @@ class KernelSelection {
       buffer.strides = from.strides;
       buffer.bytes = simplify(storage_extent(from.sizes, from.strides, program_.assumptions) * byte_size(from.dtype), program_.assumptions);
       const bool input = from.role == loops::Buffer::Role::Input;
-      buffer.kind = input ? Buffer::Kind::Input : liveness[id].extern_owned ? Buffer::Kind::ExternOwned : Buffer::Kind::Standalone;
+      buffer.kind = input ? plan::Buffer::Kind::Input : liveness[id].extern_owned ? plan::Buffer::Kind::ExternOwned : plan::Buffer::Kind::Standalone;
       ids_[id] = plan_.buffers.push_back(std::move(buffer));
     }
     for (const auto& [id, slice] : slices_) {
       if (!ids_[id].valid()) continue;
-      Buffer& buffer = plan_.buffers[ids_[id]];
-      buffer.kind = Buffer::Kind::Slice;
+      plan::Buffer& buffer = plan_.buffers[ids_[id]];
+      buffer.kind = plan::Buffer::Kind::Slice;
       buffer.base = ids_[slice.base];
       buffer.base_offset = slice.offset;
     }

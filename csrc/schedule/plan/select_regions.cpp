@@ -13,8 +13,6 @@
 namespace cxxinductor::schedule {
 namespace {
 
-using loops::Buffer;
-using loops::BufferId;
 using loops::Region;
 using loops::Stmt;
 using loops::StmtId;
@@ -23,7 +21,7 @@ using sym::Expr;
 
 constexpr size_t most_pieces = 256;
 
-bool stores_all(const loops::Program& program, const Region& region, BufferId result) {
+bool stores_all(const loops::Program& program, const Region& region, loops::BufferId result) {
   const loops::Store* found = nullptr;
   for (const Stmt& stmt : region.body)
     if (const auto* store = stmt.as<loops::Store>()) {
@@ -55,14 +53,14 @@ bool solve_strides(const IdVector<VarId, loops::Var>& vars, const std::vector<Ex
 
 class Finder {
  public:
-  Finder(const loops::Program& program, const SelectRegion& select, const std::function<bool(BufferId)>& is_operand)
+  Finder(const loops::Program& program, const SelectRegion& select, const std::function<bool(loops::BufferId)>& is_operand)
       : program_(program), select_(select), is_operand_(is_operand) {}
 
   std::vector<SelectRange> ranges_along(VarId var) const {
     std::vector<SelectRange> ranges;
     const std::vector<Expr> boundaries = find_boundaries(select_.region, var, assumptions());
     if (boundaries.size() < 3 || boundaries.size() > most_pieces) return ranges;
-    std::set<BufferId> taken;
+    std::set<loops::BufferId> taken;
     for (size_t i = 0; i + 1 < boundaries.size(); ++i) {
       const Expr extent = sym::simplify(loops::expand(boundaries[i + 1] - boundaries[i]), assumptions());
       SelectRange range{boundaries[i], extent, {}, {}, {}};
@@ -90,7 +88,7 @@ class Finder {
     const auto* load = cut.body[StmtId(0)].as<loops::Load>();
     const auto* store = cut.body[StmtId(1)].as<loops::Store>();
     if (!load || !store || load->mask.valid() || store->value != StmtId(0) || !is_operand_(load->buffer)) return;
-    const Buffer &from = program_.buffers[load->buffer], &to = program_.buffers[select_.result];
+    const loops::Buffer &from = program_.buffers[load->buffer], &to = program_.buffers[select_.result];
     const loops::Space space(cut, assumptions());
     if (from.dtype != to.dtype || from.device != to.device || !space.is_bijection(load->coords, from.sizes)) return;
     Expr offset = 0;
@@ -105,15 +103,16 @@ class Finder {
 
   const loops::Program& program_;
   const SelectRegion& select_;
-  const std::function<bool(BufferId)>& is_operand_;
+  const std::function<bool(loops::BufferId)>& is_operand_;
 };
 
 }  // namespace
 
-std::optional<SelectRegion> find_select_region(const loops::Program& program, size_t step, BufferId result, const std::function<bool(BufferId)>& is_operand) {
+std::optional<SelectRegion> find_select_region(const loops::Program& program, size_t step, loops::BufferId result,
+                                               const std::function<bool(loops::BufferId)>& is_operand) {
   const Region& region = std::get<Region>(program.steps[step]);
   const RegionSummary summary = summarize(region);
-  if (program.buffers[result].role == Buffer::Role::Input || loops::serial_var(region).valid() || summary.checks > 0 ||
+  if (program.buffers[result].role == loops::Buffer::Role::Input || loops::serial_var(region).valid() || summary.checks > 0 ||
       std::binary_search(summary.reads.begin(), summary.reads.end(), result) || std::none_of(summary.reads.begin(), summary.reads.end(), is_operand))
     return std::nullopt;
   const bool alone = summary.writes.size() == 1;

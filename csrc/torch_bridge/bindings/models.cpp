@@ -36,7 +36,7 @@ py::object to_object(const c10::IValue& value) {
   return py::none();
 }
 
-py::list run(const Model& model, const py::sequence& values) {
+py::list run_model(const Model& model, const py::sequence& values) {
   std::vector<c10::IValue> inputs, outputs;
   for (const py::handle value : values) inputs.push_back(to_ivalue(value));
   {
@@ -59,7 +59,7 @@ void package_bytes(const py::bytes& model, const std::string& path, const std::v
 
 void bind_models(py::module_& module) {
   py::class_<Model>(module, "Model", "A model of a file; cxxinductor.load.")
-      .def("run", run, py::arg("inputs"))
+      .def("run", run_model, py::arg("inputs"))
       .def("input_types", &Model::input_types)
       .def("output_types", &Model::output_types)
       .def("input_structure", &Model::input_structure)

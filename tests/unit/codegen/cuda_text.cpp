@@ -9,7 +9,7 @@
 #include "ir/plan/text.h"
 #include "support/error.h"
 #include "unit/catch.h"
-#include "unit/ir/plan_samples.h"
+#include "unit/ir/plan/samples.h"
 
 using namespace cxxinductor;
 

@@ -17,7 +17,7 @@ using namespace cxxinductor;
 namespace {
 
 // Two kernels: the first one's result is read by a call and by the second.
-constexpr const char* two_kernels =
+constexpr const char* around_a_call =
     "graph @f(%x: f32[8, 4], %w: f32[4, 4] frozen) {\n  %0 = add(%x, 1.0)\n  %1 = neg(%w)\n"
     "  %2: f32[8, 4] = extern \"aten::mm\"($0, $1) with (%0, %1)\n  %3 = add(%2, %0)\n  return %3\n}\n";
 
@@ -28,7 +28,7 @@ struct Compiler {
 
   driver::Compilation compile(const std::function<void(driver::Request&)>& change = {}) {
     driver::Request request;
-    request.graph = graph::parse(two_kernels);
+    request.graph = graph::parse(around_a_call);
     request.targets = cpu_target("x86-64-v3", 1);
     request.host = &host;
     request.plan_cache = &cache;
@@ -93,7 +93,7 @@ TEST_CASE("who asks for stages gets them run", "[plan_cache]") {
 TEST_CASE("a stored plan has all that was planned", "[plan_cache]") {
   Compiler compiler;
   driver::Request request;
-  request.graph = graph::parse(two_kernels);
+  request.graph = graph::parse(around_a_call);
   request.targets = cpu_target("x86-64-v3", 1);
   const std::string key = driver::plan_key(request);
   CHECK_FALSE(compiler.read(key));
@@ -117,7 +117,7 @@ TEST_CASE("an entry that does not read back is planned again", "[plan_cache]") {
   Compiler compiler;
   compiler.compile();
   driver::Request request;
-  request.graph = graph::parse(two_kernels);
+  request.graph = graph::parse(around_a_call);
   request.targets = cpu_target("x86-64-v3", 1);
   const std::string key = driver::plan_key(request);
   for (std::string_view bytes : {"", "nonsense", "\xa1\x63key\x01", "\xa0"}) {
@@ -144,7 +144,7 @@ TEST_CASE("a plan that is compiled from text is in the report, with its source",
   driver::Request request;
   request.targets = cpu_target("x86-64-v3", 1);
   request.host = &compiler.host;
-  const std::string text = plan::print(driver::plan_of(graph::parse(two_kernels), cpu_target("x86-64-v3", 1)));
+  const std::string text = plan::print(driver::plan_of(graph::parse(around_a_call), cpu_target("x86-64-v3", 1)));
   CHECK(driver::compile_plan(text, request).report.texts.empty());
   request.keep_texts = true;
   const driver::Report report = driver::compile_plan(text, request).report;

@@ -20,7 +20,7 @@ using Function = std::function<std::string(const std::string&)>;
 
 namespace {
 
-constexpr const char* two_ops = "graph @f(%x: f32[8, 4]) {\n  %0 = add(%x, 1.0)\n  %1 = relu(%0)\n  return %1\n}\n";
+constexpr const char* add_and_relu = "graph @f(%x: f32[8, 4]) {\n  %0 = add(%x, 1.0)\n  %1 = relu(%0)\n  return %1\n}\n";
 
 std::string replaced(std::string text, const std::string& from, const std::string& to) {
   for (size_t at = text.find(from); at != text.npos; at = text.find(from, at + to.size())) text.replace(at, from.size(), to);
@@ -41,7 +41,7 @@ std::string refusal(const TextPass& pass) {
 }
 
 // What a pass over the graph of two ops is told.
-std::string error_of(const Function& function, const char* text = two_ops) {
+std::string error_of(const Function& function, const char* text = add_and_relu) {
   driver::Form form = driver::parse_form(text);
   try {
     driver::run_text_pass({"mine", "graph-passes", "1", function}, form);
@@ -54,7 +54,7 @@ std::string error_of(const Function& function, const char* text = two_ops) {
 driver::Report report_of(const std::vector<TextPass>& passes, const std::string& verify = "boundaries") {
   static runtime::PlainHost host;
   driver::Request request;
-  request.graph = graph::parse(two_ops);
+  request.graph = graph::parse(add_and_relu);
   request.targets = cpu_target("x86-64-v3", 1);
   request.host = &host;
   request.keep_texts = true;
@@ -90,10 +90,10 @@ TEST_CASE("text passes of a stage run in order, each on what the last one return
 }
 
 TEST_CASE("a text pass that returns what it got changes nothing", "[text_passes]") {
-  driver::Form form = driver::parse_form(two_ops);
+  driver::Form form = driver::parse_form(add_and_relu);
   CHECK_FALSE(driver::run_text_pass({"mine", "graph-passes", "1", [](const std::string& text) { return text; }}, form));
   CHECK(driver::run_text_pass({"mine", "graph-passes", "1", replacing("relu", "neg")}, form));
-  CHECK(driver::print(form) == replaced(two_ops, "relu", "neg"));
+  CHECK(driver::print(form) == replaced(add_and_relu, "relu", "neg"));
 }
 
 TEST_CASE("what a text pass returns is not trusted", "[text_passes]") {
@@ -112,7 +112,7 @@ TEST_CASE("what a text pass returns is not trusted", "[text_passes]") {
 }
 
 TEST_CASE("interrupts pass through a text pass", "[text_passes]") {
-  driver::Form form = driver::parse_form(two_ops);
+  driver::Form form = driver::parse_form(add_and_relu);
   CHECK_THROWS_AS(driver::run_text_pass({"mine", "graph-passes", "1", [](const std::string&) -> std::string { throw Interrupted(); }}, form), Interrupted);
 }
 

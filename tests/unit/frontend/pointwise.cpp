@@ -16,25 +16,25 @@ Lines import_one(const std::string& name, std::vector<Arg> rest, DType dtype, DT
   for (Arg& arg : rest) args.push_back(arg == Arg(std::string("y")) ? y : arg);
   return body_of(calls.text(calls.call(name, args, {result, {4}}, std::move(kwargs))));
 }
-const Arg y = std::string("y");
+const Arg input_y = std::string("y");
 
 }  // namespace
 
 TEST_CASE("add and sub choose by alpha") {
-  CHECK(import_one("aten::add.Tensor", {y}, D::F32, D::F32) == Lines{"%0 = add(%x, %y)"});
-  CHECK(import_one("aten::add.Tensor", {y}, D::F32, D::F32, kCuda, {{"alpha", int64_t{1}}}) == Lines{"%0 = add(%x, %y)"});
-  CHECK(import_one("aten::add.Tensor", {y}, D::F32, D::F32, kCuda, {{"alpha", 0.5}}) == Lines{"%0 = add_alpha(%x, %y, 0.5)"});
-  CHECK(import_one("aten::sub.Tensor", {y, int64_t{2}}, D::I64, D::I64) == Lines{"%0 = sub_alpha(%x, %y, 2)"});
+  CHECK(import_one("aten::add.Tensor", {input_y}, D::F32, D::F32) == Lines{"%0 = add(%x, %y)"});
+  CHECK(import_one("aten::add.Tensor", {input_y}, D::F32, D::F32, kCuda, {{"alpha", int64_t{1}}}) == Lines{"%0 = add(%x, %y)"});
+  CHECK(import_one("aten::add.Tensor", {input_y}, D::F32, D::F32, kCuda, {{"alpha", 0.5}}) == Lines{"%0 = add_alpha(%x, %y, 0.5)"});
+  CHECK(import_one("aten::sub.Tensor", {input_y, int64_t{2}}, D::I64, D::I64) == Lines{"%0 = sub_alpha(%x, %y, 2)"});
   CHECK(import_one("aten::rsub.Scalar", {1.0}, D::F32, D::F32) == Lines{"%0 = sub(1.0, %x)"});
-  CHECK(import_one("aten::add.Tensor", {y}, D::Bool, D::Bool) == Lines{"%0 = logical_or(%x, %y)"});
+  CHECK(import_one("aten::add.Tensor", {input_y}, D::Bool, D::Bool) == Lines{"%0 = logical_or(%x, %y)"});
 }
 
 TEST_CASE("division by a number multiplies on CUDA and divides on the CPU") {
   CHECK(import_one("aten::div.Tensor", {4.0}, D::F32, D::F32, kCuda) == Lines{"%0 = mul(%x, 0.25)"});
   CHECK(import_one("aten::div.Tensor", {3.0}, D::BF16, D::BF16, kCuda) == Lines{"%0 = mul(%x, 0.33333334)"});
   CHECK(import_one("aten::div.Tensor", {3.0}, D::BF16, D::BF16, kCpu) == Lines{"%0 = div(%x, 3.0)"});
-  CHECK(import_one("aten::div.Tensor", {y}, D::I64, D::F32, kCuda) == Lines{"%0 = cast<f32>(%x)", "%1 = cast<f32>(%y)", "%2 = div(%0, %1)"});
-  CHECK(import_one("aten::div.Tensor_mode", {y}, D::I64, D::I64, kCuda, {{"rounding_mode", std::string("floor")}}) == Lines{"%0 = floor_div(%x, %y)"});
+  CHECK(import_one("aten::div.Tensor", {input_y}, D::I64, D::F32, kCuda) == Lines{"%0 = cast<f32>(%x)", "%1 = cast<f32>(%y)", "%2 = div(%0, %1)"});
+  CHECK(import_one("aten::div.Tensor_mode", {input_y}, D::I64, D::I64, kCuda, {{"rounding_mode", std::string("floor")}}) == Lines{"%0 = floor_div(%x, %y)"});
   CHECK(import_one("aten::div.Tensor_mode", {4.0}, D::BF16, D::BF16, kCuda, {{"rounding_mode", std::string("trunc")}}) ==
         Lines{"%0 = cast<f32>(%x)", "%1 = mul(%0, 0.25)", "%2 = trunc(%1)", "%3 = cast<bf16>(%2)"});
 }
@@ -42,25 +42,26 @@ TEST_CASE("division by a number multiplies on CUDA and divides on the CPU") {
 TEST_CASE("quotients of narrow tensors round before they are truncated") {
   const std::vector<std::pair<std::string, Arg>> trunc{{"rounding_mode", std::string("trunc")}};
   for (const Device device : {kCpu, kCuda})
-    CHECK(import_one("aten::div.Tensor_mode", {y}, D::BF16, D::BF16, device, trunc) == Lines{"%0 = div(%x, %y)", "%1 = trunc(%0)"});
-  CHECK(import_one("aten::div.Tensor_mode", {y}, D::F32, D::F32, kCpu, trunc) == Lines{"%0 = trunc_div(%x, %y)"});
+    CHECK(import_one("aten::div.Tensor_mode", {input_y}, D::BF16, D::BF16, device, trunc) == Lines{"%0 = div(%x, %y)", "%1 = trunc(%0)"});
+  CHECK(import_one("aten::div.Tensor_mode", {input_y}, D::F32, D::F32, kCpu, trunc) == Lines{"%0 = trunc_div(%x, %y)"});
   CHECK(import_one("aten::div.Tensor_mode", {0.3}, D::BF16, D::BF16, kCpu, trunc) == Lines{"%0 = trunc_div(%x, 0.3)"});
 }
 
 TEST_CASE("floor division of narrow tensors rounds where eager's kernels do") {
   const auto lines = [](Device device) {
-    return import_one("aten::div.Tensor_mode", {y}, D::BF16, D::BF16, device, {{"rounding_mode", std::string("floor")}});
+    return import_one("aten::div.Tensor_mode", {input_y}, D::BF16, D::BF16, device, {{"rounding_mode", std::string("floor")}});
   };
   CHECK(lines(kCpu).at(1) == "%1 = fmod(%x, %y)");
   CHECK(lines(kCuda).at(0) == "%0 = cast<f32>(%x)");
-  CHECK(import_one("aten::div.Tensor_mode", {y}, D::F32, D::F32, kCuda, {{"rounding_mode", std::string("floor")}}) == Lines{"%0 = floor_div(%x, %y)"});
+  CHECK(import_one("aten::div.Tensor_mode", {input_y}, D::F32, D::F32, kCuda, {{"rounding_mode", std::string("floor")}}) == Lines{"%0 = floor_div(%x, %y)"});
 }
 
 TEST_CASE("words that ATen does not take stay calls, which raise what eager raises") {
   const auto is_call = [](const Lines& lines) { return lines.size() == 1 && lines[0].find("extern") != std::string::npos; };
-  for (const char* word : {"ceil", ""}) CHECK(is_call(import_one("aten::div.Tensor_mode", {y}, D::F32, D::F32, kCpu, {{"rounding_mode", std::string(word)}})));
+  for (const char* word : {"ceil", ""})
+    CHECK(is_call(import_one("aten::div.Tensor_mode", {input_y}, D::F32, D::F32, kCpu, {{"rounding_mode", std::string(word)}})));
   CHECK(is_call(import_one("aten::gelu", {}, D::F32, D::F32, kCpu, {{"approximate", std::string("sigmoid")}})));
-  CHECK(is_call(import_one("aten::gelu_backward", {y}, D::F32, D::F32, kCpu, {{"approximate", std::string("sigmoid")}})));
+  CHECK(is_call(import_one("aten::gelu_backward", {input_y}, D::F32, D::F32, kCpu, {{"approximate", std::string("sigmoid")}})));
   CHECK(import_one("aten::gelu", {}, D::F32, D::F32, kCpu, {{"approximate", std::string("none")}}) == Lines{"%0 = gelu(%x)"});
 }
 
@@ -90,9 +91,9 @@ TEST_CASE("pow spells ATen's special exponents") {
 TEST_CASE("comparisons and logic") {
   CHECK(import_one("aten::lt.Scalar", {0.5}, D::I64, D::Bool) == Lines{"%0 = cast<f32>(%x)", "%1 = lt(%0, 0.5)"});
   CHECK(import_one("aten::eq.Scalar", {int64_t{3}}, D::U8, D::Bool) == Lines{"%0 = eq(%x, 3)"});
-  CHECK(import_one("aten::ne.Tensor", {y}, D::F16, D::Bool) == Lines{"%0 = ne(%x, %y)"});
-  CHECK(import_one("aten::logical_and", {y}, D::F32, D::Bool) == Lines{"%0 = logical_and(%x, %y)"});
-  CHECK(import_one("aten::bitwise_and.Tensor", {y}, D::Bool, D::Bool) == Lines{"%0 = bit_and(%x, %y)"});
+  CHECK(import_one("aten::ne.Tensor", {input_y}, D::F16, D::Bool) == Lines{"%0 = ne(%x, %y)"});
+  CHECK(import_one("aten::logical_and", {input_y}, D::F32, D::Bool) == Lines{"%0 = logical_and(%x, %y)"});
+  CHECK(import_one("aten::bitwise_and.Tensor", {input_y}, D::Bool, D::Bool) == Lines{"%0 = bit_and(%x, %y)"});
   CHECK(import_one("aten::bitwise_not", {}, D::I32, D::I32) == Lines{"%0 = bit_not(%x)"});
 }
 
@@ -110,8 +111,8 @@ TEST_CASE("activations and their defaults") {
   CHECK(import_one("aten::leaky_relu", {0.2}, D::BF16, D::BF16, kCpu) == Lines{"%0 = leaky_relu(%x, 0.2)"});
   CHECK(import_one("aten::elu", {}, D::F32, D::F32) == Lines{"%0 = elu(%x, 1.0, 1.0, 1.0)"});
   CHECK(import_one("aten::hardtanh", {0.0, 6.0}, D::F32, D::F32) == Lines{"%0 = clamp(%x, 0.0, 6.0)"});
-  CHECK(import_one("aten::gelu_backward", {y}, D::F32, D::F32) == Lines{"%0 = gelu_backward(%x, %y)"});
-  CHECK(import_one("aten::threshold_backward", {y, int64_t{0}}, D::BF16, D::BF16) == Lines{"%0 = threshold_backward(%x, %y, 0.0)"});
+  CHECK(import_one("aten::gelu_backward", {input_y}, D::F32, D::F32) == Lines{"%0 = gelu_backward(%x, %y)"});
+  CHECK(import_one("aten::threshold_backward", {input_y, int64_t{0}}, D::BF16, D::BF16) == Lines{"%0 = threshold_backward(%x, %y, 0.0)"});
 }
 
 TEST_CASE("clamp with absent bounds") {

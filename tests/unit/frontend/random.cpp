@@ -14,7 +14,7 @@ namespace {
 
 using D = DType;
 using Words = std::array<uint32_t, 4>;
-constexpr int64_t seed = 0x123456789abcdef, offset = 8 << 2;  // the generator stands before the eighth call
+constexpr int64_t seed = 0x123456789abcdef, generator_offset = 8 << 2;  // the generator stands before the eighth call
 
 // Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3.
 Words philox(uint64_t key, uint64_t call, uint64_t sequence) {
@@ -40,7 +40,7 @@ std::vector<double> simulated(int64_t n, int numbers, const Transform& transform
   std::vector<double> out(static_cast<size_t>(n), -1);
   const int64_t threads = 256 * std::min<int64_t>(2, (n + 255) / 256);
   for (int64_t thread = 0; thread < threads; ++thread) {
-    uint64_t call = offset / 4;
+    uint64_t call = generator_offset / 4;
     const int64_t all = threads * numbers, rounded = ((n - 1) / all + 1) * all;
     for (int64_t start = thread; start < rounded; start += all) {
       const Words words = philox(seed, call++, static_cast<uint64_t>(thread));
@@ -72,7 +72,8 @@ Drawn draw(const std::string& name, std::vector<Arg> args, TensorType result, st
     drawn.count = *given.at(0).as<ArgList>()->at(0).as<int64_t>();
     drawn.numbers = *given.at(1).as<ArgList>()->at(0).as<int64_t>();
     interp::Tensor tensor{D::I64, {3}, {}};
-    for (int64_t value : {seed, offset / 4, random_threads(drawn.count, small_target())}) tensor.elements.push_back(Scalar::from_integer(D::I64, value));
+    for (int64_t value : {seed, generator_offset / 4, random_threads(drawn.count, small_target())})
+      tensor.elements.push_back(Scalar::from_integer(D::I64, value));
     return std::vector{tensor};
   };
   const std::vector<interp::Tensor> results = interp::run(graph, arguments, state);

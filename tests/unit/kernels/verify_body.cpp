@@ -10,7 +10,7 @@
 #include "kernels/body/slots.h"
 #include "unit/catch.h"
 #include "unit/ir/expect_text.h"
-#include "unit/ir/plan_samples.h"
+#include "unit/ir/plan/samples.h"
 
 using namespace cxxinductor;
 using namespace cxxinductor::kernels;

@@ -8,7 +8,7 @@ using namespace cxxinductor;
 
 namespace {
 
-std::string after_passes(std::string_view text, const char* numerics = "eager") {
+std::string after_loops_passes(std::string_view text, const char* numerics = "eager") {
   loops::Program program = loops::parse(text);
   Options options;
   options.verify = "each";
@@ -22,7 +22,7 @@ bool contains(const std::string& text, std::string_view part) { return text.find
 }  // namespace
 
 TEST_CASE("positions become coordinates and need no check", "[passes]") {
-  std::string text = after_passes(R"(program @f(@w: f32[16, 4]) where 1 <= s0 <= 12 {
+  std::string text = after_loops_passes(R"(program @f(@w: f32[16, 4]) where 1 <= s0 <= 12 {
     output @y: f32[s0, 4]
     region @n over i < s0, j < 4 {
       %p = index(i + 2)
@@ -44,7 +44,7 @@ TEST_CASE("positions become coordinates and need no check", "[passes]") {
 }
 
 TEST_CASE("a check that the sizes do not decide stays", "[passes]") {
-  std::string text = after_passes(R"(program @f(@w: f32[16]) where 1 <= s0 <= 17 {
+  std::string text = after_loops_passes(R"(program @f(@w: f32[16]) where 1 <= s0 <= 17 {
     output @y: f32[s0]
     region @n over i < s0 {
       %p = index(i)
@@ -59,7 +59,7 @@ TEST_CASE("a check that the sizes do not decide stays", "[passes]") {
 
 TEST_CASE("a product with a power of two needs no rounding to bf16, to f16 it does", "[passes]") {
   const auto scaled = [](const std::string& dtype, const std::string& factor) {
-    const std::string text = after_passes("program @f(@x: " + dtype + "[8]) {\n" + R"(    output @y: f32[8]
+    const std::string text = after_loops_passes("program @f(@x: " + dtype + "[8]) {\n" + R"(    output @y: f32[8]
     region @n over i < 8 {
       %x = load @x[i]
       %f = cast<f32>(%x)
@@ -101,7 +101,7 @@ TEST_CASE("roundings go where they change nothing, and all with fast numerics", 
     }
     return @y
   })";
-  std::string eager = after_passes(program), fast = after_passes(program, "fast");
+  std::string eager = after_loops_passes(program), fast = after_loops_passes(program, "fast");
   INFO(eager << fast);
   CHECK(contains(eager, "exp(%4)"));
   CHECK(contains(eager, "cast<bf16>(%5)"));

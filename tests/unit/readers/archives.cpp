@@ -29,7 +29,7 @@ void put_common(std::string& out, const std::string& bytes, size_t name, size_t 
   put(out, extra, 2);
 }
 
-constexpr size_t local_header = 30, alignment = 64, extra_header = 4;
+constexpr size_t local_header_size = 30, alignment = 64, extra_header = 4;
 
 }  // namespace
 
@@ -50,7 +50,7 @@ std::string zip_of(const std::vector<ZipEntry>& entries) {
   std::string out, directory;
   for (const ZipEntry& entry : entries) {
     const std::string name = "model/" + entry.name;
-    const size_t offset = out.size(), header = offset + local_header + name.size() + extra_header;
+    const size_t offset = out.size(), header = offset + local_header_size + name.size() + extra_header;
     const size_t padding = (alignment - header % alignment) % alignment;
     out += "PK\3\4";
     put_common(out, entry.bytes, name.size(), extra_header + padding);

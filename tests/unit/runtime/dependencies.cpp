@@ -9,9 +9,9 @@ using namespace cxxinductor::runtime;
 
 namespace {
 
-std::array<char, 256> memory;
+std::array<char, 256> all_memory;
 
-MemoryRange bytes(int begin, int count) { return {memory.data() + begin, count}; }
+MemoryRange bytes(int begin, int count) { return {all_memory.data() + begin, count}; }
 
 // All pairs, without reduction.
 bool conflict(const Accesses& a, const Accesses& b) {

@@ -15,7 +15,7 @@ using namespace cxxinductor::runtime;
 
 namespace {
 
-constexpr Device cpu{}, first{DeviceType::Cuda, 0}, second{DeviceType::Cuda, 1};
+constexpr Device cpu{}, first_gpu{DeviceType::Cuda, 0}, second_gpu{DeviceType::Cuda, 1};
 
 // All memory is the CPU's. Every request, launch and copy leaves a line.
 class NotingHost : public PlainHost {
@@ -84,7 +84,7 @@ class NotingProvider : public KernelProvider {
   std::map<uint32_t, std::unique_ptr<Kernel>> kernels_;
 };
 
-float* floats(void* buffer) { return static_cast<float*>(buffer); }
+float* as_floats(void* buffer) { return static_cast<float*>(buffer); }
 
 // y = x + table on the first GPU, z = 2 * y on the second; the table (0, 1, 2, 3) is the CPU's.
 struct Mixed : PlanBuilder {
@@ -111,20 +111,20 @@ struct Mixed : PlanBuilder {
   }
   Mixed() {
     plan.target = "cuda";
-    plan.devices = {first, second, cpu};
+    plan.devices = {first_gpu, second_gpu, cpu};
     x = input("x", {4});
-    plan.buffers[x].device = first;
+    plan.buffers[x].device = first_gpu;
     table = on(cpu, "table", plan::Buffer::Kind::Arena);
-    moved = on(first, "moved", plan::Buffer::Kind::ExternOwned);
-    y = on(first, "y", plan::Buffer::Kind::Arena);
-    there = on(second, "there", plan::Buffer::Kind::ExternOwned);
-    z = on(second, "z", plan::Buffer::Kind::Standalone);
+    moved = on(first_gpu, "moved", plan::Buffer::Kind::ExternOwned);
+    y = on(first_gpu, "y", plan::Buffer::Kind::Arena);
+    there = on(second_gpu, "there", plan::Buffer::Kind::ExternOwned);
+    z = on(second_gpu, "z", plan::Buffer::Kind::Standalone);
     add_kernel(cpu, {true}, {table});
     add_copy(table, moved);
-    add_kernel(first, {false, false, true}, {x, moved, y});
+    add_kernel(first_gpu, {false, false, true}, {x, moved, y});
     add_copy(y, there);
     plan.steps.emplace_back(plan::Allocate{z});
-    add_kernel(second, {false, true}, {there, z});
+    add_kernel(second_gpu, {false, true}, {there, z});
     output(z);
   }
 };
@@ -132,15 +132,17 @@ struct Mixed : PlanBuilder {
 std::map<Device, std::shared_ptr<KernelProvider>> providers() {
   std::map<Device, std::shared_ptr<KernelProvider>> all;
   all[cpu] = std::make_shared<NotingProvider>(cpu, std::map<uint32_t, KernelBody>{{0, [](auto buffers, auto, int64_t) {
-                                                                                     for (int i = 0; i < 4; ++i) floats(buffers[0])[i] = static_cast<float>(i);
+                                                                                     for (int i = 0; i < 4; ++i)
+                                                                                       as_floats(buffers[0])[i] = static_cast<float>(i);
                                                                                    }}});
-  all[first] = std::make_shared<NotingProvider>(first, std::map<uint32_t, KernelBody>{{1, [](auto b, auto, int64_t) {
-                                                                                         for (int i = 0; i < 4; ++i)
-                                                                                           floats(b[2])[i] = floats(b[0])[i] + floats(b[1])[i];
-                                                                                       }}});
-  all[second] = std::make_shared<NotingProvider>(second, std::map<uint32_t, KernelBody>{{2, [](auto b, auto, int64_t) {
-                                                                                           for (int i = 0; i < 4; ++i) floats(b[1])[i] = 2 * floats(b[0])[i];
-                                                                                         }}});
+  all[first_gpu] = std::make_shared<NotingProvider>(first_gpu, std::map<uint32_t, KernelBody>{{1, [](auto b, auto, int64_t) {
+                                                                                                 for (int i = 0; i < 4; ++i)
+                                                                                                   as_floats(b[2])[i] = as_floats(b[0])[i] + as_floats(b[1])[i];
+                                                                                               }}});
+  all[second_gpu] = std::make_shared<NotingProvider>(second_gpu, std::map<uint32_t, KernelBody>{{2, [](auto b, auto, int64_t) {
+                                                                                                   for (int i = 0; i < 4; ++i)
+                                                                                                     as_floats(b[1])[i] = 2 * as_floats(b[0])[i];
+                                                                                                 }}});
   return all;
 }
 
@@ -154,12 +156,12 @@ TEST_CASE("a plan over three devices: each kernel on its device's stream, each a
   kernels->prepare(mixed.plan);
   for (const auto& [device, provider] : all) CHECK(static_cast<NotingProvider&>(*provider).prepared == 1);
   const Executable executable(mixed.plan, kernels, host);
-  TensorRef x = host.empty_strided(DType::F32, first, std::vector<int64_t>{4}, std::vector<int64_t>{1});
-  for (int i = 0; i < 4; ++i) floats(x.data)[i] = 10;
+  TensorRef x = host.empty_strided(DType::F32, first_gpu, std::vector<int64_t>{4}, std::vector<int64_t>{1});
+  for (int i = 0; i < 4; ++i) as_floats(x.data)[i] = 10;
   const std::vector<Value> results = executable.run(host, {Value(x)});
   REQUIRE(results.size() == 1);
-  for (int i = 0; i < 4; ++i) CHECK(floats(results[0].tensor.data)[i] == 2 * (10 + static_cast<float>(i)));
-  CHECK(results[0].tensor.device == second);
+  for (int i = 0; i < 4; ++i) CHECK(as_floats(results[0].tensor.data)[i] == 2 * (10 + static_cast<float>(i)));
+  CHECK(results[0].tensor.device == second_gpu);
   CHECK(host.notes == std::vector<std::string>{"allocate 64 on cpu", "launch on cpu, no stream", "copy cpu to cuda:0", "allocate 64 on cuda:0",
                                                "launch on cuda:0, stream 0", "copy cuda:0 to cuda:1", "launch on cuda:1, stream 1"});
 }
@@ -167,12 +169,12 @@ TEST_CASE("a plan over three devices: each kernel on its device's stream, each a
 TEST_CASE("an arena's bytes are evaluated when it is taken, and one that no step uses is never taken", "[runtime][devices]") {
   Mixed mixed;
   mixed.plan.arenas[1].bytes = 128;
-  mixed.on(second, "unused", plan::Buffer::Kind::Arena);
+  mixed.on(second_gpu, "unused", plan::Buffer::Kind::Arena);
   NotingHost host;
   auto kernels = std::make_shared<DeviceKernels>(providers());
   kernels->prepare(mixed.plan);
   const Executable executable(mixed.plan, kernels, host);
-  executable.run(host, {Value(host.empty_strided(DType::F32, first, std::vector<int64_t>{4}, std::vector<int64_t>{1}))});
+  executable.run(host, {Value(host.empty_strided(DType::F32, first_gpu, std::vector<int64_t>{4}, std::vector<int64_t>{1}))});
   int arenas = 0;
   for (const std::string& note : host.notes) arenas += note.starts_with("allocate") ? 1 : 0;
   CHECK(arenas == 2);
@@ -182,11 +184,11 @@ TEST_CASE("an arena's bytes are evaluated when it is taken, and one that no step
 TEST_CASE("memory is counted device by device, arenas from their first use on", "[runtime][devices]") {
   const Mixed mixed;
   CHECK(plan::profile_memory(mixed.plan, cpu).peak == 512);
-  CHECK(plan::profile_memory(mixed.plan, first).peak == 1024);  // what was moved, and the arena
-  CHECK(plan::profile_memory(mixed.plan, second).peak == 1024);
-  CHECK(plan::profile_memory(mixed.plan, first).peak_step == 2);
+  CHECK(plan::profile_memory(mixed.plan, first_gpu).peak == 1024);  // what was moved, and the arena
+  CHECK(plan::profile_memory(mixed.plan, second_gpu).peak == 1024);
+  CHECK(plan::profile_memory(mixed.plan, first_gpu).peak_step == 2);
   plan::Plan bounded = mixed.plan;
-  bounded.eager_peaks = {{cpu, 0}, {first, 4096}, {second, 1000}};
+  bounded.eager_peaks = {{cpu, 0}, {first_gpu, 4096}, {second_gpu, 1000}};
   CHECK(plan::bytes_beyond_eager(bounded) == 512 + 24);
   const auto taken = plan::arenas_by_first_use(mixed.plan);
   CHECK(taken[0] == std::vector<uint32_t>{0});
@@ -196,7 +198,7 @@ TEST_CASE("memory is counted device by device, arenas from their first use on", 
 TEST_CASE("a kernel on a device without provider is an error before anything runs", "[runtime][devices]") {
   const Mixed mixed;
   auto some = providers();
-  some.erase(second);
+  some.erase(second_gpu);
   DeviceKernels kernels(some);
   CHECK_THROWS_AS(kernels.prepare(mixed.plan), InternalError);
 }

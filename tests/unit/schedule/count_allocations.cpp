@@ -6,22 +6,22 @@
 #include "unit/schedule/allocations.h"
 
 namespace {
-std::atomic<uint64_t> made{0};
+std::atomic<uint64_t> allocations_made{0};
 
 void* counted(std::size_t size, std::size_t alignment) {
-  made.fetch_add(1, std::memory_order_relaxed);
+  allocations_made.fetch_add(1, std::memory_order_relaxed);
   const std::size_t whole = (size + alignment - 1) / alignment * alignment;
   if (void* memory = std::aligned_alloc(alignment, whole ? whole : alignment)) return memory;
   throw std::bad_alloc();
 }
 }  // namespace
 
-uint64_t cxxinductor::testing::allocations() { return made.load(std::memory_order_relaxed); }
+uint64_t cxxinductor::testing::allocations() { return allocations_made.load(std::memory_order_relaxed); }
 
 void* operator new(std::size_t size) { return counted(size, __STDCPP_DEFAULT_NEW_ALIGNMENT__); }
 // What does not throw is replaced too: the sanitizers' own would go with their own delete.
 void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
-  made.fetch_add(1, std::memory_order_relaxed);
+  allocations_made.fetch_add(1, std::memory_order_relaxed);
   return std::malloc(size ? size : 1);
 }
 void operator delete(void* memory, const std::nothrow_t&) noexcept { std::free(memory); }

@@ -16,11 +16,11 @@
 namespace cxxinductor::schedule::test {
 namespace {
 
-constexpr Device host{}, first{DeviceType::Cuda, 0}, second{DeviceType::Cuda, 1};
+constexpr Device host{}, first_gpu{DeviceType::Cuda, 0}, second_gpu{DeviceType::Cuda, 1};
 
 Targets all_targets() {
   Targets targets = gpu();
-  targets.add(second, gpu());
+  targets.add(second_gpu, gpu());
   targets.add(host, cpu());
   return targets;
 }
@@ -92,13 +92,13 @@ TEST_CASE("a plan over a CPU and two GPUs computes what its graph does") {
 TEST_CASE("each device has kernels and an arena of its own") {
   const plan::Plan plan = plan_of(mixed);
   INFO(plan::print(plan));
-  CHECK(plan.devices == std::vector<Device>{first, host, second});
+  CHECK(plan.devices == std::vector<Device>{first_gpu, host, second_gpu});
   std::map<Device, int> kernels, arenas;
   for (const plan::Kernel& kernel : plan.kernels) ++kernels[kernel.device];
   for (const plan::Arena& arena : plan.arenas) ++arenas[arena.device];
   CHECK(kernels[host] >= 1);
-  CHECK(kernels[first] >= 1);
-  CHECK(kernels[second] >= 1);
+  CHECK(kernels[first_gpu] >= 1);
+  CHECK(kernels[second_gpu] >= 1);
   for (const auto& [device, count] : arenas) CHECK(count == 1);
   CHECK(arenas.contains(host));
   for (const plan::Buffer& buffer : plan.buffers)
@@ -132,7 +132,7 @@ graph @g on cuda:0 (%x: f32[1000], %z: f32[1000] on cuda:1) {
 TEST_CASE("a scalar that the CPU computes is an argument of the GPU's kernel") {
   const plan::Plan plan = plan_of(mixed);
   const bool taken = std::any_of(plan.kernels.begin(), plan.kernels.end(), [](const plan::Kernel& kernel) {
-    return kernel.device == first && std::any_of(kernel.params.begin(), kernel.params.end(), [](const plan::Param& param) { return param.by_value; });
+    return kernel.device == first_gpu && std::any_of(kernel.params.begin(), kernel.params.end(), [](const plan::Param& param) { return param.by_value; });
   });
   CHECK(taken);
 }

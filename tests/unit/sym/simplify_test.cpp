@@ -12,14 +12,14 @@ using namespace cxxinductor::sym;
 namespace {
 
 const Expr i = Expr::symbol("i"), j = Expr::symbol("j"), k = Expr::symbol("k"), s = Expr::symbol("s"), n = Expr::symbol("n");
-constexpr int64_t largest = std::numeric_limits<int64_t>::max();
+constexpr int64_t unbounded = std::numeric_limits<int64_t>::max();
 
 Assumptions ranges() {
   Assumptions assumptions;
   assumptions.set_range("i", {0, 99});
   assumptions.set_range("j", {0, 3});
   assumptions.set_range("k", {0, 7});
-  assumptions.set_range("s", {1, largest});
+  assumptions.set_range("s", {1, unbounded});
   assumptions.set_divisor("s", 8);
   return assumptions;
 }
@@ -47,17 +47,17 @@ TEST_CASE("bounds") {
   REQUIRE(bounds(mod(j, 8), assumptions) == Interval{0, 3});
   REQUIRE(bounds(mod(n, 8), assumptions) == Interval{0, 7});
   REQUIRE(bounds(n, assumptions) == Interval{});
-  REQUIRE(bounds(s * s, assumptions) == Interval{1, largest});
+  REQUIRE(bounds(s * s, assumptions) == Interval{1, unbounded});
   REQUIRE(bounds(s - n, assumptions) == Interval{});
   REQUIRE(bounds(min(s, 5), assumptions) == Interval{1, 5});
   REQUIRE(bounds(floor_div(i, n), assumptions) == Interval{});
   // A dividend beside its quotient.
-  REQUIRE(bounds(s - floor_div(s, 2), assumptions) == Interval{1, largest});
-  REQUIRE(bounds(s - floor_div(s + 1, 2), assumptions) == Interval{0, largest});
+  REQUIRE(bounds(s - floor_div(s, 2), assumptions) == Interval{1, unbounded});
+  REQUIRE(bounds(s - floor_div(s + 1, 2), assumptions) == Interval{0, unbounded});
   REQUIRE(bounds(i - 3 * floor_div(i, 3), assumptions) == Interval{0, 2});
   REQUIRE(bounds(floor_div(i + 7, 4) - floor_div(i, 6), assumptions) == Interval{1, 10});
   // Huge, but not infinite.
-  REQUIRE(bounds(Expr(largest) - j, assumptions).low == largest - 3);
+  REQUIRE(bounds(Expr(unbounded) - j, assumptions).low == unbounded - 3);
 }
 
 TEST_CASE("divisors") {
@@ -111,7 +111,7 @@ TEST_CASE("proofs") {
   REQUIRE(prove_less(i, 50, assumptions) == std::nullopt);
   REQUIRE(prove_less(s - 1, s, assumptions) == true);
   REQUIRE(prove_less(n, n + j, assumptions) == std::nullopt);
-  REQUIRE(prove_less(s, largest, assumptions) == std::nullopt);
+  REQUIRE(prove_less(s, unbounded, assumptions) == std::nullopt);
   REQUIRE_NOTHROW(prove_less(n, std::numeric_limits<int64_t>::min(), assumptions));
   REQUIRE(prove_equal((i + j) * (i + j), i * i + 2 * i * j + j * j, assumptions));
   REQUIRE(prove_equal(floor_div(4 * i + j, 4), i, assumptions));

@@ -53,8 +53,8 @@ plan::Plan plan_of(int kernels) {
   return b.plan;
 }
 
-struct Loader {
-  explicit Loader(std::string compiler_path = "", std::string temporary = "/tmp")
+struct CpuLoader {
+  explicit CpuLoader(std::string compiler_path = "", std::string temporary = "/tmp")
       : host(3), compiler({std::move(compiler_path), std::move(temporary)}), pool(2) {}
   std::shared_ptr<CpuKernelProvider> provider(DiskCache* cache = nullptr, CpuEmitter emitter = add_one_source) {
     return std::make_shared<CpuKernelProvider>(Target(), std::move(emitter), compiler, pool, cache, host);
@@ -80,7 +80,7 @@ std::vector<double> expected_numbers(int64_t n, int steps) {
 }  // namespace
 
 TEST_CASE("kernels are compiled in several units and run on the host's threads") {
-  Loader loader;
+  CpuLoader loader;
   auto kernels = loader.provider();
   CHECK(loader.run(plan_of(5), kernels, 1234) == expected_numbers(1234, 5));
   CHECK(kernels->counters().units == 2);
@@ -89,7 +89,7 @@ TEST_CASE("kernels are compiled in several units and run on the host's threads")
 
 TEST_CASE("a second provider takes the object from the cache; a damaged entry is compiled again") {
   TemporaryFolder folder;
-  Loader loader;
+  CpuLoader loader;
   DiskCache cache(folder.path(), "test");
   auto first = loader.provider(&cache);
   CHECK(loader.run(plan_of(1), first, 100) == expected_numbers(100, 1));
@@ -119,7 +119,7 @@ TEST_CASE("a second provider takes the object from the cache; a damaged entry is
 
 TEST_CASE("objects for one instruction set are not taken for another") {
   TemporaryFolder folder;
-  Loader loader;
+  CpuLoader loader;
   DiskCache cache(folder.path(), "test");
   for (const char* arch : {"x86-64", "x86-64-v2"}) {
     for (const bool again : {false, true}) {
@@ -138,24 +138,24 @@ TEST_CASE("preparing can be interrupted") {
                          "touch "
                       << folder.path() << "/begun; exec sleep 100\n";
   REQUIRE(::chmod(path.c_str(), 0700) == 0);
-  Loader loader(path);
+  CpuLoader loader(path);
   const auto begun = [&] { return std::filesystem::exists(folder.path() + "/begun"); };
   CHECK_THROWS_AS(loader.provider()->prepare(plan_of(3), begun), Interrupted);
 }
 
 TEST_CASE("without a compiler preparing is a user error that says what to install") {
-  Loader loader("/nowhere/c++");
+  CpuLoader loader("/nowhere/c++");
   CHECK_THROWS_AS(loader.provider()->prepare(plan_of(1)), UserError);
   CHECK_THROWS_WITH(loader.provider()->prepare(plan_of(1)), mentions("no host compiler") && mentions("install g++"));
 }
 
 TEST_CASE("a temporary folder that does not exist is a user error") {
-  Loader loader("", "/nowhere/tmp");
+  CpuLoader loader("", "/nowhere/tmp");
   CHECK_THROWS_WITH(loader.provider()->prepare(plan_of(1)), mentions("no temporary folder under '/nowhere/tmp'"));
 }
 
 TEST_CASE("text that does not compile, or lacks a kernel, is an internal error that names the kernel") {
-  Loader loader;
+  CpuLoader loader;
   const auto broken = loader.provider(nullptr, [](const auto&) { return CpuUnitSource{"this is no C++", {}}; });
   CHECK_THROWS_AS(broken->prepare(plan_of(1)), InternalError);
   CHECK_THROWS_WITH(loader.provider(nullptr,
@@ -178,7 +178,7 @@ TEST_CASE("a compiler that is there but does not work is an internal error with 
   std::ofstream(path) << "#!/bin/sh\n[ \"$1\" = --version ] && echo broken 1.0 && exit 0\n"
                          "echo no space left on device >&2\n[ -e $0.dies ] && kill -9 $$\nexit 4\n";
   REQUIRE(::chmod(path.c_str(), 0700) == 0);
-  Loader loader(path);
+  CpuLoader loader(path);
   CHECK_THROWS_WITH(loader.provider()->prepare(plan_of(1)), mentions("did not compile k_0 (exit code 4)") && mentions("no space left on device"));
   std::ofstream(path + ".dies") << "";
   CHECK_THROWS_AS(loader.provider()->prepare(plan_of(1)), InternalError);
@@ -187,7 +187,7 @@ TEST_CASE("a compiler that is there but does not work is an internal error with 
 TEST_CASE("eight processes compile the same kernels through one cache, two of them are killed") {
   TemporaryFolder folder, temporary;
   const auto run_through_cache = [&] {
-    Loader loader("", temporary.path());
+    CpuLoader loader("", temporary.path());
     DiskCache cache(folder.path(), "test");
     return loader.run(plan_of(2), loader.provider(&cache), 100) == expected_numbers(100, 2);
   };
@@ -209,13 +209,13 @@ TEST_CASE("eight processes compile the same kernels through one cache, two of th
 
 TEST_CASE("a compiler's name is never read by a shell") {
   TemporaryFolder folder;
-  Loader loader("c++; touch " + folder.path() + "/touched");
+  CpuLoader loader("c++; touch " + folder.path() + "/touched");
   CHECK_THROWS_AS(loader.provider()->prepare(plan_of(1)), UserError);
   CHECK_FALSE(std::filesystem::exists(folder.path() + "/touched"));
 }
 
 TEST_CASE("a failed check becomes an error with the op, the index, the bound and the line") {
-  Loader loader;
+  CpuLoader loader;
   PlanBuilder b;
   const auto x = b.input("x", {s0});
   const auto id = b.kernel("k_check", 1, {false}, {"n"});
@@ -246,7 +246,7 @@ TEST_CASE("a failed check becomes an error with the op, the index, the bound and
 }
 
 TEST_CASE("objects are loaded, found and unloaded many times over") {
-  Loader loader;
+  CpuLoader loader;
   for (int round = 0; round < 3; ++round) {
     std::vector<std::shared_ptr<CpuKernelProvider>> providers;
     for (int i = 0; i < 3; ++i) {

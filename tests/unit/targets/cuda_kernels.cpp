@@ -55,7 +55,7 @@ plan::Plan plan_of(const std::vector<std::string>& names, bool checks = false) {
   return b.plan;
 }
 
-struct Loader {
+struct CudaLoader {
   std::unique_ptr<Nvrtc> nvrtc = find_nvrtc();
   int opened = 0;
   NvrtcSource nvrtc_source{[] { return nvrtc_candidates(nvrtc_places()); }, [this] { ++opened; }};
@@ -77,7 +77,7 @@ struct Loader {
 }  // namespace
 
 TEST_CASE("source that NVRTC refuses is an internal error with the kernel's name and the compiler's words", "[cuda]") {
-  Loader loader;
+  CudaLoader loader;
   if (!loader.nvrtc) return;
   const auto provider = loader.provider(nullptr, broken_unit);
   CHECK_THROWS_AS(provider->prepare(plan_of({"k_good", "k_bad"})), InternalError);
@@ -85,7 +85,7 @@ TEST_CASE("source that NVRTC refuses is an internal error with the kernel's name
 }
 
 TEST_CASE("a module that the driver refuses is an internal error that names the kernel and the call", "[cuda]") {
-  Loader loader;
+  CudaLoader loader;
   if (!loader.nvrtc) return;
   for (const char* call : {"cuModuleLoadData", "cuModuleGetFunction"}) {
     const auto provider = loader.provider();
@@ -99,13 +99,13 @@ TEST_CASE("a module that the driver refuses is an internal error that names the 
 }
 
 TEST_CASE("NVRTC is not opened where all code is in the cache; a library that nobody has opened there is", "[cuda]") {
-  Loader loader;
+  CudaLoader loader;
   if (!loader.nvrtc) return;
   TemporaryFolder folder;
   DiskCache cache(folder.path(), "test");
   loader.provider(&cache)->prepare(plan_of({"k_a"}));
   CHECK(loader.opened == 1);
-  Loader next;
+  CudaLoader next;
   const auto second = next.provider(&cache);
   second->prepare(plan_of({"k_a"}));
   CHECK(second->counters().from_cache == 1);
@@ -127,7 +127,7 @@ TEST_CASE("NVRTC is not opened where all code is in the cache; a library that no
 }
 
 TEST_CASE("a module of the cache that the driver refuses is compiled again", "[cuda]") {
-  Loader loader;
+  CudaLoader loader;
   if (!loader.nvrtc) return;
   TemporaryFolder folder;
   DiskCache cache(folder.path(), "test");
@@ -151,7 +151,7 @@ TEST_CASE("a module of the cache that the driver refuses is compiled again", "[c
 }
 
 TEST_CASE("a variant that is first needed by a call is compiled where the driver refuses what the cache or the package holds", "[cuda]") {
-  Loader loader;
+  CudaLoader loader;
   if (!loader.nvrtc) return;
   TemporaryFolder folder;
   DiskCache cache(folder.path(), "test");
@@ -180,7 +180,7 @@ TEST_CASE("a variant that is first needed by a call is compiled where the driver
 }
 
 TEST_CASE("threads that compile the same variant at a time use one kernel of it", "[cuda]") {
-  Loader loader;
+  CudaLoader loader;
   if (!loader.nvrtc) return;
   std::barrier both_compile(2);
   const auto provider = loader.provider(nullptr, [&](const plan::Kernel& kernel, plan::Variant variant, const OriginTable& origins) {
@@ -197,7 +197,7 @@ TEST_CASE("threads that compile the same variant at a time use one kernel of it"
 }
 
 TEST_CASE("a launch that fails is an internal error, and the next launch works", "[cuda]") {
-  Loader loader;
+  CudaLoader loader;
   if (!loader.nvrtc) return;
   const auto provider = loader.provider();
   provider->prepare(plan_of({"k_a"}));
@@ -211,7 +211,7 @@ TEST_CASE("a launch that fails is an internal error, and the next launch works",
 }
 
 TEST_CASE("a variant that is first needed by a call and does not load is an error of that call only", "[cuda]") {
-  Loader loader;
+  CudaLoader loader;
   if (!loader.nvrtc) return;
   const auto provider = loader.provider();
   provider->prepare(plan_of({"k_a"}));
@@ -222,7 +222,7 @@ TEST_CASE("a variant that is first needed by a call and does not load is an erro
 }
 
 TEST_CASE("modules and memory made and freed while another thread captures a graph leave the capture good", "[cuda]") {
-  Loader loader;
+  CudaLoader loader;
   if (!loader.nvrtc) return;
   const plan::Plan plan = plan_of({"k_a"}, true);
   auto held = loader.provider();
@@ -246,7 +246,7 @@ TEST_CASE("modules and memory made and freed while another thread captures a gra
 }
 
 TEST_CASE("NVRTC is interrupted", "[cuda]") {
-  Loader loader;
+  CudaLoader loader;
   if (!loader.nvrtc) return;
   // Takes far longer than a second to compile.
   CudaUnitSource slow;
@@ -261,7 +261,7 @@ TEST_CASE("NVRTC is interrupted", "[cuda]") {
 }
 
 TEST_CASE("memory for the records of checks may be refused", "[cuda]") {
-  Loader loader;
+  CudaLoader loader;
   if (!loader.nvrtc) return;
   const auto provider = loader.provider();
   loader.controls.fail("cuMemHostAlloc", 0);

@@ -1,10 +1,11 @@
 // Round trips and rejected texts of the plan IR.
-#include "ir/plan/spelling.h"
 #include "ir/plan/text.h"
+
+#include "ir/plan/spelling.h"
 #include "support/error.h"
 #include "unit/catch.h"
 #include "unit/ir/expect_text.h"
-#include "unit/ir/plan_samples.h"
+#include "unit/ir/plan/samples.h"
 #include "unit/ir/text_fuzz.h"
 
 using namespace cxxinductor;

@@ -1,10 +1,11 @@
 // A negative case for each invariant of the plan IR.
-#include "ir/plan/text.h"
 #include "ir/plan/verify.h"
+
+#include "ir/plan/text.h"
 #include "support/error.h"
 #include "unit/catch.h"
 #include "unit/ir/expect_text.h"
-#include "unit/ir/plan_samples.h"
+#include "unit/ir/plan/samples.h"
 
 using namespace cxxinductor;
 using namespace cxxinductor::plan;
