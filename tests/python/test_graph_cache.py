@@ -307,11 +307,11 @@ def test_one_of_several_processes_compiles_and_a_later_one_reads(tmp_path):
     found = [result(rank) for rank in ranks]
     results, compiled = len(entries(tmp_path)), len(names(tmp_path)) - len(entries(tmp_path))
     is_known = compiled - 4  # what the host compiler is, unless a wrapper stands before it
-    assert results == 1 and is_known in (0, 1)  # plans and kernels of two graphs, and no locks
+    assert results == 1 and is_known in (0, 1), names(tmp_path)  # plans and kernels of two graphs, and no locks
     written, read = (sum(rank[counter] for rank in found) for counter in ("cache_writes", "cache_hits"))
     tracing = sum(rank["traced"] for rank in found)  # each rank traces, unless it was late
-    assert written - tracing - 4 in (is_known, 2 * is_known)  # both ranks may ask the compiler at once
-    assert written + read == 2 * (4 + 1 + is_known)
+    assert written - tracing - 4 in (is_known, 2 * is_known), (found, names(tmp_path))  # both ranks may ask the compiler at once
+    assert written + read == 2 * (4 + 1 + is_known), found
     later = result(start(tmp_path))
     assert (later["traced"], later["inductor"]) == (0, False)
     assert (later["cache_writes"], later["cache_hits"]) == (0, compiled + results)

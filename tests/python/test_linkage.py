@@ -35,6 +35,11 @@ def test_other_libraries_symbols_are_not_exported():
         assert exported and [name for name in exported if not re.fullmatch(allowed, name)] == []
 
 
+def test_the_module_has_no_second_copy_of_the_librarys_state():
+    data = [symbol[-1] for symbol in symbols(PACKAGE / "_C.so", "--defined-only") if symbol[1] in "bBdD" and symbol[-1].startswith("cxxinductor::")]
+    assert data != [] and [name for name in data if not name.startswith("cxxinductor::bindings::")] == []
+
+
 @pytest.mark.parametrize("library", LIBRARIES, ids=lambda path: path.name)
 def test_no_function_local_statics_that_a_fork_could_leave_half_made(library):
     ours = [symbol[-1] for symbol in symbols(library) if symbol[-1].startswith("guard variable for cxxinductor::")]
