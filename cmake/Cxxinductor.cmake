@@ -37,13 +37,15 @@ if(CMAKE_CXX_FLAGS MATCHES "-fsanitize=")
   list(APPEND CXXINDUCTOR_WARNINGS -Wno-maybe-uninitialized)
 endif()
 
-# cxxi_precompile(target headers... | REUSE_FROM target): headers that nearly all of a target's files include, compiled once: half of what a small
-# file costs. Targets with equal flags share them. Builds for debugging find headers that a file forgets to include.
+# Whether files share what they include. In builds for debugging they do not, which finds headers that a file forgets to include.
 if(CMAKE_BUILD_TYPE STREQUAL Debug AND NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize=")
   set(CXXINDUCTOR_SHARES_HEADERS OFF)
 else()
   set(CXXINDUCTOR_SHARES_HEADERS ON)
 endif()
+
+# cxxi_precompile(target headers... | REUSE_FROM target): headers that nearly all of a target's files include, compiled once: half of what a small
+# file costs. Targets with equal flags share them.
 set(CXXINDUCTOR_STANDARD_HEADERS <algorithm> <fmt/format.h> <functional> <map> <memory> <optional> <set> <string> <unordered_map> <variant> <vector>)
 function(cxxi_precompile target)
   if(NOT CXXINDUCTOR_SHARES_HEADERS)
@@ -57,26 +59,21 @@ function(cxxi_precompile target)
 endfunction()
 
 # cxxi_units(target): up to ten files of a folder are compiled as one unit: headers are read, and templates instantiated, once for all of them.
-# Names in anonymous namespaces are therefore unique in their folder. Builds for debugging compile each file by itself, as does
-# -DCMAKE_UNITY_BUILD=OFF.
+# Names in anonymous namespaces are therefore unique in their folder. -DCMAKE_UNITY_BUILD=OFF compiles each file by itself.
 if(NOT DEFINED CMAKE_UNITY_BUILD)
   set(CMAKE_UNITY_BUILD ${CXXINDUCTOR_SHARES_HEADERS})
 endif()
 function(cxxi_units target)
   get_target_property(sources ${target} SOURCES)
-  set(folder "")
   foreach(source ${sources})
-    get_filename_component(source_folder ${source} ABSOLUTE)
-    get_filename_component(source_folder ${source_folder} DIRECTORY)
-    if(NOT source_folder STREQUAL folder)
-      set(folder ${source_folder})
-      set(files_of_folder 0)
-    endif()
-    math(EXPR unit "${files_of_folder} / 10")
-    math(EXPR files_of_folder "${files_of_folder} + 1")
-    file(RELATIVE_PATH relative_folder ${CMAKE_SOURCE_DIR} ${folder})
-    string(MAKE_C_IDENTIFIER "${relative_folder}_${unit}" group)
-    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${group})
+    get_filename_component(folder ${source} ABSOLUTE)
+    get_filename_component(folder ${folder} DIRECTORY)
+    file(RELATIVE_PATH folder ${CMAKE_SOURCE_DIR} ${folder})
+    string(MAKE_C_IDENTIFIER "${folder}" folder)
+    list(APPEND files_of_${folder} ${source})
+    list(LENGTH files_of_${folder} number)
+    math(EXPR unit "(${number} - 1) / 10")
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${folder}_${unit})
   endforeach()
   set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
 endfunction()

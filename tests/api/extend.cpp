@@ -7,13 +7,9 @@
 #include <stdexcept>
 
 #include "unit/catch.h"
+#include "unit/replaced.h"
 
 namespace {
-
-std::string replaced(std::string text, const std::string& from, const std::string& to) {
-  for (size_t at = text.find(from); at != text.npos; at = text.find(from, at + to.size())) text.replace(at, from.size(), to);
-  return text;
-}
 
 at::Tensor eager(const at::Tensor& x) { return at::relu(x) + 1; }
 

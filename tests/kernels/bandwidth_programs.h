@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "unit/replaced.h"
+
 namespace cxxinductor::tests {
 
 inline constexpr const char* gelu_chain = R"(
@@ -156,8 +158,7 @@ program @transpose_add on cuda:0 (@x: TYPE[N, ROWS], @y: TYPE[ROWS, N]) {
 })";
 
 inline std::string replaced(std::string text, const std::vector<std::pair<std::string, std::string>>& words) {
-  for (const auto& [word, with] : words)
-    for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + with.size())) text.replace(at, word.size(), with);
+  for (const auto& [word, with] : words) text = ::replaced(std::move(text), word, with);
   return text;
 }
 

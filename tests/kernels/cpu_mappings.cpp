@@ -7,6 +7,7 @@
 #include "kernels/cpu_program.h"
 #include "support/error.h"
 #include "unit/catch.h"
+#include "unit/replaced.h"
 
 using namespace cxxinductor;
 using namespace cxxinductor::tests;
@@ -157,17 +158,12 @@ const char* const softmax = R"(program @softmax on cpu (@x: bf16[s0, $N]) where 
   return @y
 })";
 
-std::string with(std::string text, const std::string& hole, const std::string& value) {
-  for (size_t at = text.find(hole); at != std::string::npos; at = text.find(hole, at)) text.replace(at, hole.size(), value);
-  return text;
-}
-
 }  // namespace
 
 TEST_CASE("rows: softmax, persistent, looped and of dynamic length", "[cpu]") {
   for (const std::string& length : {std::string("1"), std::string("7"), std::string("1000"), std::string("40000"), std::string("s1")}) {
     const bool dynamic = length == "s1";
-    CpuProgram program(with(with(softmax, "$N", length), "$WHERE", dynamic ? ", 1 <= s1 <= 10000" : ""));
+    CpuProgram program(replaced(replaced(softmax, "$N", length), "$WHERE", dynamic ? ", 1 <= s1 <= 10000" : ""));
     if (length != "1") {
       REQUIRE(program.kernel().mapping.as<plan::CpuRows>());
       CHECK(is_persistent(program.kernel().mapping) == (length == "1000" || length == "7"));
@@ -233,7 +229,7 @@ TEST_CASE("rows: layer norm with Welford, an intermediate output, two reductions
 TEST_CASE("rows: positions of extremes, ties and NaN; truth values; several dtypes", "[cpu]") {
   for (const char* dtype : {"f32", "i64", "bf16", "u8", "f64"}) {
     const DType type = *find_dtype(dtype);
-    CpuProgram program(with(R"(program @p on cpu (@x: $T[s0, 6, s1]) where 1 <= s0 <= 100, 1 <= s1 <= 1000 {
+    CpuProgram program(replaced(R"(program @p on cpu (@x: $T[s0, 6, s1]) where 1 <= s0 <= 100, 1 <= s1 <= 1000 {
       output @max: i64[s0]
       output @min: i64[s0]
       output @largest: $T[s0]
@@ -254,7 +250,7 @@ TEST_CASE("rows: positions of extremes, ties and NaN; truth values; several dtyp
       }
       return @max, @min, @largest, @any, @all
     })",
-                            "$T", dtype));
+                                "$T", dtype));
     for (int64_t n : {1, 5, 16, 50}) {
       const auto length = static_cast<size_t>(6 * n);
       Numbers x;
@@ -339,7 +335,7 @@ TEST_CASE("columns: sums, extremes and what follows them, cut strips, several ou
 TEST_CASE("the first of equal extremes is found in rows of nothing but the least value", "[cpu]") {
   for (const char* dtype : {"f32", "i32", "i8"}) {
     const DType type = *find_dtype(dtype);
-    CpuProgram program(with(R"(program @p on cpu (@x: $T[s0, s1]) where 1 <= s0 <= 100, 1 <= s1 <= 1000 {
+    CpuProgram program(replaced(R"(program @p on cpu (@x: $T[s0, s1]) where 1 <= s0 <= 100, 1 <= s1 <= 1000 {
       output @max: i64[s0]
       output @min: i64[s0]
       region @n over i < s0, j < s1 {
@@ -351,7 +347,7 @@ TEST_CASE("the first of equal extremes is found in rows of nothing but the least
       }
       return @max, @min
     })",
-                            "$T", dtype));
+                                "$T", dtype));
     const double infinity = std::numeric_limits<double>::infinity();
     const double least = is_float(type) ? -infinity : type == DType::I8 ? -128 : std::numeric_limits<int32_t>::min();
     const double most = is_float(type) ? infinity : type == DType::I8 ? 127 : std::numeric_limits<int32_t>::max();
@@ -409,7 +405,7 @@ TEST_CASE("long sums in f32 lose no more than pairwise summation does", "[cpu]")
 }
 
 TEST_CASE("four threads call one compiled program at once", "[cpu]") {
-  CpuProgram program(with(with(softmax, "$N", "100"), "$WHERE", ""), machine_target(), 4);
+  CpuProgram program(replaced(replaced(softmax, "$N", "100"), "$WHERE", ""), machine_target(), 4);
   const Numbers x = some_numbers(4000);
   const Numbers expected = program.run({program.tensor(DType::BF16, {40, 100}, x)})[0];
   std::atomic<int> wrong = 0;

@@ -4,6 +4,7 @@
 
 #include "kernels/cpu_program.h"
 #include "unit/catch.h"
+#include "unit/replaced.h"
 
 using namespace cxxinductor;
 using namespace cxxinductor::tests;
@@ -18,11 +19,6 @@ Numbers some_wholes(size_t count, uint32_t seed, uint32_t limit) {
     numbers.push_back(static_cast<double>((seed >> 16) % limit));
   }
   return numbers;
-}
-
-std::string with_value(std::string text, const std::string& name, const std::string& value) {
-  for (size_t at = text.find(name); at != std::string::npos; at = text.find(name, at)) text.replace(at, name.size(), value);
-  return text;
 }
 
 size_t count_staged(const plan::Kernel& kernel) {
@@ -52,7 +48,7 @@ TEST_CASE("transposed loads of every width go through tiles", "[cpu]") {
     for (const char* dtype : {"f32", "f64", "i8", "i16", "bool"}) {
       const DType type = *find_dtype(dtype);
       INFO(dtype << " on " << target.arch);
-      CpuProgram program(with_value(text, "$T", dtype), target);
+      CpuProgram program(replaced(text, "$T", dtype), target);
       REQUIRE(program.kernel().mapping.as<plan::CpuTiles>());
       CHECK(tile_size(program.kernel().mapping) * byte_size(type) >= 64);  // whole cache lines
       CHECK(count_staged(program.kernel()) == 1);

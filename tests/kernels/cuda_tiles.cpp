@@ -7,6 +7,7 @@
 #include "kernels/cpu_program.h"
 #include "kernels/cuda_program.h"
 #include "unit/catch.h"
+#include "unit/replaced.h"
 
 using namespace cxxinductor;
 using namespace cxxinductor::tests;
@@ -21,8 +22,7 @@ struct TileCase {
 };
 
 std::string filled(std::string text, const std::map<std::string, std::string>& values) {
-  for (const auto& [word, value] : values)
-    for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + value.size())) text.replace(at, word.size(), value);
+  for (const auto& [word, value] : values) text = replaced(std::move(text), word, value);
   return text;
 }
 

@@ -2,6 +2,7 @@
 #include "ir/registered_ops.h"
 
 #include "kernels/against_interpreter.h"
+#include "unit/replaced.h"
 
 using namespace cxxinductor;
 using namespace cxxinductor::tests;
@@ -57,11 +58,6 @@ const RegisteredReduction soft_sum{.overload = "tests::soft_sum",
 void register_all() {
   add_scalar_op(soft_square);
   for (const RegisteredReduction& reduction : {moments, spread, first_negative, soft_sum}) add_reduction(reduction);
-}
-
-std::string replaced(std::string text, std::string_view word, std::string_view with) {
-  for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + with.size())) text.replace(at, word.size(), with);
-  return text;
 }
 
 void compare(const std::string& text, const std::vector<interp::Symbols>& calls, double tolerance_scale = 1) {

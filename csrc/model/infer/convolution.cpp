@@ -10,7 +10,7 @@ namespace {
 
 // One number for all dimensions, or one each.
 sym::Expr at(const InferContext& c, const Exprs& values, size_t d) {
-  if (values.size() != 1 && d >= values.size()) c.reject("expected a number for dimension {}, found {}", d, to_string(values));
+  if (values.size() != 1 && d >= values.size()) c.reject("expected a number for dimension {}, found {}", d, print_expr_list(values));
   return values.size() == 1 ? values.front() : values[d];
 }
 
@@ -28,10 +28,10 @@ Exprs output_sizes(const InferContext& c, const CallValueInfo& input, const Call
     const sym::Expr reach = at(c, dilation, d) * (weight.sizes[d + 2] - 1), step = at(c, stride, d);
     const sym::Expr padded = at(c, padding, d) * 2;
     if (c.sizes.is_less(step, 1) || c.sizes.is_less(at(c, dilation, d), 1))
-      c.reject("expected strides and dilations of at least 1, found {} and {}", to_string(stride), to_string(dilation));
+      c.reject("expected strides and dilations of at least 1, found {} and {}", print_expr_list(stride), print_expr_list(dilation));
     const sym::Expr size = transposed ? (input.sizes[d + 2] - 1) * step - padded + reach + at(c, output_padding, d) + 1
                                       : sym::floor_div(input.sizes[d + 2] + padded - reach - 1, step) + 1;
-    if (c.sizes.is_less(size, 0)) c.reject("expected an input of at least the kernel's size, found {}", to_string(input.sizes));
+    if (c.sizes.is_less(size, 0)) c.reject("expected an input of at least the kernel's size, found {}", print_expr_list(input.sizes));
     sizes.push_back(c.simplify(size));
   }
   return sizes;

@@ -94,7 +94,7 @@ InferredResults infer_scatter(InferContext& c) {
       c.reject("expected an index of as many dimensions as '{}', {}, found {}", what, by.sizes.size(), index.sizes.size());
     for (size_t d = 0; d < std::min(by.sizes.size(), index.sizes.size()); ++d)
       if ((along_dim || d != dim) && c.sizes.is_less(by.sizes[d], index.sizes[d]))
-        c.reject("expected an index within the sizes {} of '{}', found {}", to_string(by.sizes), what, to_string(index.sizes));
+        c.reject("expected an index within the sizes {} of '{}', found {}", print_expr_list(by.sizes), what, print_expr_list(index.sizes));
   };
   require_covered(self, "self", false);
   if (const CallValueInfo* source = c.optional_tensor("src")) {

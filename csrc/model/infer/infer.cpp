@@ -20,7 +20,7 @@ bool is_in_place(std::string_view callee, const Schema& schema) {
 void check_sizes(const InferContext& context, const std::vector<CallValueInfo>& results) {
   for (const CallValueInfo& result : results)
     for (sym::Expr size : result.sizes)
-      if (context.sizes.is_less(size, 0)) context.reject("expected sizes of at least 0, found {}", to_string(result.sizes));
+      if (context.sizes.is_less(size, 0)) context.reject("expected sizes of at least 0, found {}", print_expr_list(result.sizes));
 }
 
 }  // namespace
@@ -99,7 +99,8 @@ InferredResults OpRule::infer_in_place(const CallGraph& graph, const Call& call,
   const auto computed = other_ ? other_->infer(graph, call, sizes) : std::nullopt;
   if (computed && computed->size() == 1) {
     const CallValueInfo& result = computed->front();
-    if (result.sizes.size() != self.sizes.size()) context.reject("expected a result of sizes {}, found {}", to_string(self.sizes), to_string(result.sizes));
+    if (result.sizes.size() != self.sizes.size())
+      context.reject("expected a result of sizes {}, found {}", print_expr_list(self.sizes), print_expr_list(result.sizes));
     for (size_t d = 0; d < self.sizes.size(); ++d) context.require_equal(self.sizes[d], result.sizes[d], "size of the result");
     if (!can_cast(result.dtype, self.dtype)) context.reject("expected a result that {} holds, found {}", to_string(self.dtype), to_string(result.dtype));
   }

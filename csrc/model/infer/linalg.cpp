@@ -10,7 +10,7 @@ namespace {
 
 void require_square(const InferContext& c, const CallValueInfo& matrix) {
   const Exprs& sizes = matrix.sizes;
-  if (sizes.size() < 2) c.reject("expected a matrix, found {}", to_string(sizes));
+  if (sizes.size() < 2) c.reject("expected a matrix, found {}", print_expr_list(sizes));
   c.require_equal(sizes[sizes.size() - 2], sizes.back(), "columns of a square matrix");
 }
 
@@ -41,7 +41,7 @@ struct MatrixSizes {
 };
 
 MatrixSizes sizes_of(const InferContext& c, const CallValueInfo& matrix) {
-  if (matrix.sizes.size() < 2) c.reject("expected a matrix, found {}", to_string(matrix.sizes));
+  if (matrix.sizes.size() < 2) c.reject("expected a matrix, found {}", print_expr_list(matrix.sizes));
   const sym::Expr rows = matrix.sizes[matrix.sizes.size() - 2], columns = matrix.sizes.back();
   return {{matrix.sizes.begin(), matrix.sizes.end() - 2}, rows, columns, c.simplify(sym::min(rows, columns))};
 }

@@ -28,7 +28,8 @@ Rule product(const ProductArguments& names) {
     Exprs sizes = product_sizes(c, a, c.tensor(names.second), names.rank);
     if (names.adds) {
       const Exprs all = c.broadcast(sizes, c.tensor("self").sizes);
-      if (all.size() != sizes.size()) c.reject("expected 'self' that broadcasts to {}, found {}", to_string(sizes), to_string(c.tensor("self").sizes));
+      if (all.size() != sizes.size())
+        c.reject("expected 'self' that broadcasts to {}, found {}", print_expr_list(sizes), print_expr_list(c.tensor("self").sizes));
       for (size_t d = 0; d < sizes.size(); ++d) c.require_equal(sizes[d], all[d], "size of 'self'");
     }
     return std::vector{contiguous(c.dtype("out_dtype").value_or(a.dtype), a.device, std::move(sizes))};

@@ -95,12 +95,12 @@ InferredResults infer_repeat(InferContext& c) {
 // pad: in front of and behind the last dimension, then of the one before it, and so on.
 Exprs padded_sizes(const InferContext& c, const CallValueInfo& self, const Exprs& pad) {
   if (pad.size() % 2 != 0 || pad.size() / 2 > self.sizes.size())
-    c.reject("expected two paddings of at most {} dimensions, found {}", self.sizes.size(), to_string(pad));
+    c.reject("expected two paddings of at most {} dimensions, found {}", self.sizes.size(), print_expr_list(pad));
   Exprs sizes = self.sizes;
   for (size_t i = 0; i < pad.size() / 2; ++i) {
     sym::Expr& size = sizes[sizes.size() - 1 - i];
     size = c.simplify(size + pad[2 * i] + pad[2 * i + 1]);
-    if (c.sizes.is_less(size, 0)) c.reject("expected sizes of at least 0, found {}", to_string(sizes));
+    if (c.sizes.is_less(size, 0)) c.reject("expected sizes of at least 0, found {}", print_expr_list(sizes));
   }
   return sizes;
 }
@@ -135,7 +135,7 @@ InferredResults infer_roll(InferContext& c) {
 InferredResults infer_rot90(InferContext& c) {
   const CallValueInfo& self = c.tensor("self");
   const std::vector<int> dims = c.dims("dims", self.sizes.size());
-  if (dims.size() != 2 || dims[0] == dims[1]) c.reject("expected two dimensions, found {}", to_string(c.exprs("dims")));
+  if (dims.size() != 2 || dims[0] == dims[1]) c.reject("expected two dimensions, found {}", print_expr_list(c.exprs("dims")));
   const int64_t turns = c.integer("k");
   CallValueInfo info = empty_like(self, turns % 4 == 0 ? MemoryFormat::Contiguous : MemoryFormat::Preserve, c.sizes);
   if (turns % 2 != 0) {

@@ -9,7 +9,7 @@ namespace {
 sym::Expr at(const Exprs& values, size_t d) { return values.size() == 1 ? values.front() : values[d]; }
 
 void require_numbers(const InferContext& c, const Exprs& values, size_t spatial, std::string_view what) {
-  if (values.size() != 1 && values.size() != spatial) c.reject("expected 1 or {} numbers of '{}', found {}", spatial, what, to_string(values));
+  if (values.size() != 1 && values.size() != spatial) c.reject("expected 1 or {} numbers of '{}', found {}", spatial, what, print_expr_list(values));
 }
 
 void require_spatial(const InferContext& c, const CallValueInfo& input, size_t spatial) {
@@ -32,7 +32,7 @@ Exprs window_sizes(const InferContext& c, const CallValueInfo& input, size_t spa
     sym::Expr& size = sizes[sizes.size() - spatial + d];
     const sym::Expr step = at(stride, d), pad = at(padding, d);
     if (c.sizes.is_less(at(kernel, d), pad * 2) && !c.has("dilation"))
-      c.reject("expected paddings of at most half of {}, found {}", to_string(kernel), to_string(padding));
+      c.reject("expected paddings of at most half of {}, found {}", print_expr_list(kernel), print_expr_list(padding));
     const sym::Expr room = size + pad * 2 - at(dilation, d) * (at(kernel, d) - 1) - 1;
     sym::Expr count = sym::floor_div(ceil ? room + step - 1 : room, step) + 1;
     // The last window starts inside of the input, or its padding in front.
@@ -40,7 +40,7 @@ Exprs window_sizes(const InferContext& c, const CallValueInfo& input, size_t spa
       count = count - 1;
     else if (ceil && !c.sizes.is_less((count - 1) * step, size + pad))
       count = sym::min(count, sym::floor_div(size + pad - 1, step) + 1);
-    if (c.sizes.is_less(count, 1)) c.reject("expected an input of at least the windows' size, found {}", to_string(input.sizes));
+    if (c.sizes.is_less(count, 1)) c.reject("expected an input of at least the windows' size, found {}", print_expr_list(input.sizes));
     size = c.simplify(count);
   }
   return sizes;

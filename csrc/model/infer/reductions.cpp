@@ -57,7 +57,7 @@ Rule reduction(Accumulates how, size_t results = 1, Needs needs = Needs::Nothing
     if (needs == Needs::Elements)
       for (size_t d = 0; d < self.sizes.size(); ++d)
         if ((dims.empty() || std::find(dims.begin(), dims.end(), static_cast<int>(d)) != dims.end()) && c.is(self.sizes[d], 0))
-          c.reject("expected elements in dimension {}, found sizes {}", d, to_string(self.sizes));
+          c.reject("expected elements in dimension {}, found sizes {}", d, print_expr_list(self.sizes));
     const bool keepdim = c.boolean("keepdim");
     const CallValueInfo result = contiguous(reduced_dtype(c, self.dtype, how), self.device, reduced(self.sizes, dims, keepdim));
     return std::vector(results, result);
@@ -91,7 +91,7 @@ InferredResults infer_histc(InferContext& c) { return std::vector{contiguous_lik
 // Distances between all rows of two matrices, or batches of them.
 InferredResults infer_cdist(InferContext& c) {
   const CallValueInfo &a = c.tensor("x1"), &b = c.tensor("x2");
-  if (a.sizes.size() < 2 || b.sizes.size() < 2) c.reject("expected matrices, found {} and {}", to_string(a.sizes), to_string(b.sizes));
+  if (a.sizes.size() < 2 || b.sizes.size() < 2) c.reject("expected matrices, found {} and {}", print_expr_list(a.sizes), print_expr_list(b.sizes));
   c.require_equal(a.sizes.back(), b.sizes.back(), "columns of the second matrix");
   Exprs sizes = c.broadcast({a.sizes.begin(), a.sizes.end() - 2}, {b.sizes.begin(), b.sizes.end() - 2});
   sizes.push_back(a.sizes[a.sizes.size() - 2]);

@@ -13,7 +13,7 @@ std::optional<Exprs> resized(const InferContext& c, const CallValueInfo& input, 
   Exprs sizes(input.sizes.begin(), input.sizes.begin() + 2);
   if (c.has("output_size")) {
     const Exprs given = c.exprs("output_size");
-    if (given.size() != spatial) c.reject("expected {} sizes, found {}", spatial, to_string(given));
+    if (given.size() != spatial) c.reject("expected {} sizes, found {}", spatial, print_expr_list(given));
     sizes.insert(sizes.end(), given.begin(), given.end());
     return sizes;
   }

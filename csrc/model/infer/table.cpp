@@ -195,7 +195,7 @@ std::vector<sym::Expr> InferContext::broadcast(const std::vector<sym::Expr>& a, 
     } else if (is(y, 1) || is(x, y)) {
       result[d] = x;
     } else {
-      if (differ(x, y) && differ(x, 1) && differ(y, 1)) reject("expected sizes that broadcast, found {} and {}", to_string(a), to_string(b));
+      if (differ(x, y) && differ(x, 1) && differ(y, 1)) reject("expected sizes that broadcast, found {} and {}", print_expr_list(a), print_expr_list(b));
       result[d] = x.is_constant() ? x : y.is_constant() ? y : x;  // nothing is known: eager needs them to be equal
     }
   }
@@ -215,12 +215,6 @@ Rule suggested_as(const char* name) {
     const CallValueInfo& like = c.tensor(name);
     return std::vector{empty_like(like, suggested_format(like, c.sizes), c.sizes)};
   };
-}
-
-std::string to_string(const std::vector<sym::Expr>& sizes) {
-  std::string text;
-  for (sym::Expr size : sizes) text += (text.empty() ? "" : ", ") + sym::to_string(size);
-  return "[" + text + "]";
 }
 
 namespace {

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "ir/text_parts.h"
 #include "model/infer/infer.h"
 #include "model/infer/layout.h"
 
@@ -132,7 +133,5 @@ Rule contiguous_as(const char* name);
 Rule formatted_as(const char* name, MemoryFormat format = MemoryFormat::Preserve);
 // In the format that the argument's strides suggest.
 Rule suggested_as(const char* name);
-
-std::string to_string(const std::vector<sym::Expr>& sizes);  // "[2, s0]"
 
 }  // namespace cxxinductor::model

@@ -20,18 +20,18 @@ Exprs without_unknown(const InferContext& c, sym::Expr count, Exprs sizes) {
   sym::Expr given = 1;
   for (size_t d = 0; d < sizes.size(); ++d) {
     if (sizes[d].is_constant(-1)) {
-      if (unknown) c.reject("expected one size of -1, found {}", to_string(sizes));
+      if (unknown) c.reject("expected one size of -1, found {}", print_expr_list(sizes));
       unknown = d;
     } else {
       given = given * sizes[d];
     }
   }
   if (unknown) {
-    if (c.is(given, 0)) c.reject("expected sizes that determine -1, found {}", to_string(sizes));
+    if (c.is(given, 0)) c.reject("expected sizes that determine -1, found {}", print_expr_list(sizes));
     sizes[*unknown] = c.simplify(sym::floor_div(count, given));
     given = given * sizes[*unknown];
   }
-  if (c.differ(count, given)) c.reject("expected sizes for {} elements, found {}", sym::to_string(count), to_string(sizes));
+  if (c.differ(count, given)) c.reject("expected sizes for {} elements, found {}", sym::to_string(count), print_expr_list(sizes));
   return sizes;
 }
 
@@ -83,7 +83,7 @@ std::optional<CallValueInfo> find_view(const InferContext& c, const CallValueInf
 
 InferredResults viewed(const InferContext& c, const CallValueInfo& self, const Exprs& sizes) {
   auto view = find_view(c, self, sizes);
-  if (!view) c.reject("sizes {} with strides {} have no view of sizes {}", to_string(self.sizes), to_string(self.strides), to_string(sizes));
+  if (!view) c.reject("sizes {} with strides {} have no view of sizes {}", print_expr_list(self.sizes), print_expr_list(self.strides), print_expr_list(sizes));
   return one_result(std::move(*view));
 }
 
@@ -151,7 +151,7 @@ InferredResults infer_view_dtype(InferContext& c) {
 }
 
 InferredResults expanded(const InferContext& c, CallValueInfo view, const Exprs& sizes) {
-  if (sizes.size() < view.sizes.size()) c.reject("expected at least {} sizes, found {}", view.sizes.size(), to_string(sizes));
+  if (sizes.size() < view.sizes.size()) c.reject("expected at least {} sizes, found {}", view.sizes.size(), print_expr_list(sizes));
   const size_t more = sizes.size() - view.sizes.size();
   Exprs strides(sizes.size(), sym::Expr(0)), all = sizes;
   for (size_t d = more; d < sizes.size(); ++d) {
@@ -163,7 +163,7 @@ InferredResults expanded(const InferContext& c, CallValueInfo view, const Exprs&
     }
   }
   for (sym::Expr size : all)
-    if (size.is_constant(-1)) c.reject("expected sizes of new dimensions, found {}", to_string(sizes));
+    if (size.is_constant(-1)) c.reject("expected sizes of new dimensions, found {}", print_expr_list(sizes));
   view.sizes = all;
   view.strides = strides;
   return one_result(std::move(view));
@@ -187,7 +187,8 @@ InferredResults infer_permute(InferContext& c) {
   std::vector<int> sorted = order;
   std::sort(sorted.begin(), sorted.end());
   const bool repeats = std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end();
-  if (order.size() != self.sizes.size() || repeats) c.reject("expected each of {} dimensions once, found {}", self.sizes.size(), to_string(c.exprs("dims")));
+  if (order.size() != self.sizes.size() || repeats)
+    c.reject("expected each of {} dimensions once, found {}", self.sizes.size(), print_expr_list(c.exprs("dims")));
   return one_result(permuted(self, order));
 }
 
@@ -201,7 +202,7 @@ InferredResults infer_movedim(InferContext& c) {
   for (size_t i = 0; i < from.size() && rank > 0; ++i) {
     const auto source = static_cast<size_t>(from[i]);
     if (i >= to.size() || is_moved[source] || order[static_cast<size_t>(to[i])] >= 0)
-      c.reject("expected a place for each dimension, found {} and {}", to_string(c.exprs("source")), to_string(c.exprs("destination")));
+      c.reject("expected a place for each dimension, found {} and {}", print_expr_list(c.exprs("source")), print_expr_list(c.exprs("destination")));
     order[static_cast<size_t>(to[i])] = from[i];
     is_moved[source] = true;
   }

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "ir/text_parts.h"
 #include "model/effects.h"
 #include "model/infer/infer.h"
 #include "model/infer/layout.h"
@@ -318,7 +319,7 @@ class Functionalizer {
   CallValue copy_of(CallValue whole, OriginId origin) {
     ProvenSizes sizes(read_.assumptions);
     if (!is_dense(read_.values[whole], sizes))
-      throw_unsupported("a call of a custom op that writes to a tensor with strides {}", to_string(read_.values[whole].strides));
+      throw_unsupported("a call of a custom op that writes to a tensor with strides {}", print_expr_list(read_.values[whole].strides));
     Call copy;
     copy.callee = "aten::clone";
     copy.args = {OperandRef{fresh(whole)}};
@@ -350,7 +351,7 @@ class Functionalizer {
     const CallValueInfo& info = read_.values[written];
     ProvenSizes sizes(read_.assumptions);
     if ((call.callee == "aten::normal_" && !is_dense(info, sizes)) || (full_name(call) == "aten::bernoulli_.float" && !is_contiguous(info, sizes)))
-      throw_unsupported("{}: it writes random numbers to strides {}", describe(read_, call), to_string(info.strides));
+      throw_unsupported("{}: it writes random numbers to strides {}", describe(read_, call), print_expr_list(info.strides));
   }
 
   // In the order of the schema, lists by item.

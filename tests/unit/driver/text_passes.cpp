@@ -12,6 +12,7 @@
 #include "support/error.h"
 #include "support/interrupt.h"
 #include "unit/catch.h"
+#include "unit/replaced.h"
 #include "unit/runtime/test_plans.h"
 
 using namespace cxxinductor;
@@ -21,11 +22,6 @@ using Function = std::function<std::string(const std::string&)>;
 namespace {
 
 constexpr const char* add_and_relu = "graph @f(%x: f32[8, 4]) {\n  %0 = add(%x, 1.0)\n  %1 = relu(%0)\n  return %1\n}\n";
-
-std::string replaced(std::string text, const std::string& from, const std::string& to) {
-  for (size_t at = text.find(from); at != text.npos; at = text.find(from, at + to.size())) text.replace(at, from.size(), to);
-  return text;
-}
 
 Function replacing(const std::string& from, const std::string& to) {
   return [=](const std::string& text) { return replaced(text, from, to); };

@@ -28,7 +28,7 @@ std::string graph_text(const InferCase& one) {
 std::string described(const CallValueInfo& info) {
   if (info.kind == CallValueInfo::Kind::SymInt) return "size " + sym::to_string(info.symbol);
   if (info.kind != CallValueInfo::Kind::Tensor) return "absent";
-  std::string text = fmt::format("{}{} strides {}", cxxinductor::to_string(info.dtype), to_string(info.sizes), to_string(info.strides));
+  std::string text = fmt::format("{}{} strides {}", cxxinductor::to_string(info.dtype), print_expr_list(info.sizes), print_expr_list(info.strides));
   if (!info.storage_offset.is_constant(0)) text += fmt::format(" offset({})", sym::to_string(info.storage_offset));
   if (info.storage != 0) text += fmt::format(" storage {}", info.storage);
   if (info.device.type != DeviceType::Cpu) text += " on " + cxxinductor::to_string(info.device);
