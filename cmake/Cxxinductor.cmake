@@ -58,7 +58,7 @@ function(cxxi_precompile target)
   endif()
 endfunction()
 
-# cxxi_units(target): up to ten files of a folder are compiled as one unit: headers are read, and templates instantiated, once for all of them.
+# cxxi_units(target): up to twenty files of a folder are compiled as one unit: headers are read, and templates instantiated, once for all of them.
 # Names in anonymous namespaces are therefore unique in their folder. -DCMAKE_UNITY_BUILD=OFF compiles each file by itself.
 if(NOT DEFINED CMAKE_UNITY_BUILD)
   set(CMAKE_UNITY_BUILD ${CXXINDUCTOR_SHARES_HEADERS})
@@ -72,7 +72,7 @@ function(cxxi_units target)
     string(MAKE_C_IDENTIFIER "${folder}" folder)
     list(APPEND files_of_${folder} ${source})
     list(LENGTH files_of_${folder} number)
-    math(EXPR unit "(${number} - 1) / 10")
+    math(EXPR unit "(${number} - 1) / 20")
     set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${folder}_${unit})
   endforeach()
   set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)

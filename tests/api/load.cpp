@@ -7,14 +7,14 @@
 #include <iterator>
 #include <thread>
 
+#include "api/fixtures.h"
 #include "unit/catch.h"
 
 namespace {
 
 using cxxinductor::Error;
 using cxxinductor::Model;
-
-std::string fixture(const std::string& name) { return CXXINDUCTOR_SOURCE_DIR "/tests/data/pt2/" + name; }
+using cxxinductor::tests::fixture;
 
 at::Tensor mlp(const Model& model, const at::Tensor& x) {
   const at::Tensor hidden = at::relu(at::linear(x, model.weight("up.weight"), model.weight("up.bias")));

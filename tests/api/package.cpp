@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "api/fixtures.h"
 #include "package/container.h"
 #include "support/files.h"
 #include "unit/catch.h"
@@ -20,8 +21,7 @@ namespace {
 using cxxinductor::Error;
 using cxxinductor::Model;
 using cxxinductor::Options;
-
-std::string fixture(const std::string& name) { return CXXINDUCTOR_SOURCE_DIR "/tests/data/pt2/" + name; }
+using cxxinductor::tests::fixture;
 
 struct Folder {
   cxxinductor::PrivateFolder folder{cxxinductor::temporary_folder()};

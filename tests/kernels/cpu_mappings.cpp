@@ -142,7 +142,7 @@ TEST_CASE("pointwise: masks, indices, gathers and their checks", "[cpu]") {
 
 namespace {
 
-const char* const softmax = R"(program @softmax on cpu (@x: bf16[s0, $N]) where 1 <= s0 <= 65536 $WHERE {
+const char* const softmax_over_rows = R"(program @softmax on cpu (@x: bf16[s0, $N]) where 1 <= s0 <= 65536 $WHERE {
   output @y: bf16[s0, $N]
   region @n over i < s0, j < $N {
     %0 = load @x[i, j]
@@ -163,7 +163,7 @@ const char* const softmax = R"(program @softmax on cpu (@x: bf16[s0, $N]) where 
 TEST_CASE("rows: softmax, persistent, looped and of dynamic length", "[cpu]") {
   for (const std::string& length : {std::string("1"), std::string("7"), std::string("1000"), std::string("40000"), std::string("s1")}) {
     const bool dynamic = length == "s1";
-    CpuProgram program(replaced(replaced(softmax, "$N", length), "$WHERE", dynamic ? ", 1 <= s1 <= 10000" : ""));
+    CpuProgram program(replaced(replaced(softmax_over_rows, "$N", length), "$WHERE", dynamic ? ", 1 <= s1 <= 10000" : ""));
     if (length != "1") {
       REQUIRE(program.kernel().mapping.as<plan::CpuRows>());
       CHECK(is_persistent(program.kernel().mapping) == (length == "1000" || length == "7"));
@@ -405,7 +405,7 @@ TEST_CASE("long sums in f32 lose no more than pairwise summation does", "[cpu]")
 }
 
 TEST_CASE("four threads call one compiled program at once", "[cpu]") {
-  CpuProgram program(replaced(replaced(softmax, "$N", "100"), "$WHERE", ""), machine_target(), 4);
+  CpuProgram program(replaced(replaced(softmax_over_rows, "$N", "100"), "$WHERE", ""), machine_target(), 4);
   const Numbers x = some_numbers(4000);
   const Numbers expected = program.run({program.tensor(DType::BF16, {40, 100}, x)})[0];
   std::atomic<int> wrong = 0;

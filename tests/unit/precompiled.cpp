@@ -1,1 +1,1 @@
-// A unit for the headers that all tests include first (tests/CMakeLists.txt).
+// A unit for headers that programs share, compiled once (tests/CMakeLists.txt).

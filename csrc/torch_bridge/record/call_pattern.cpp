@@ -351,7 +351,7 @@ size_t symbol_number(std::string_view name) {
 
 namespace {
 
-sym::Expr to_expr(int64_t number) { return number >= 0 ? sym::Expr(number) : sym::Expr::symbol(symbol_name(static_cast<size_t>(-1 - number))); }
+sym::Expr size_of_number(int64_t number) { return number >= 0 ? sym::Expr(number) : sym::Expr::symbol(symbol_name(static_cast<size_t>(-1 - number))); }
 
 std::vector<sym::Expr> strides_in(c10::MemoryFormat format, const std::vector<sym::Expr>& sizes) {
   if (format == c10::MemoryFormat::Contiguous) return row_major_strides(sizes);
@@ -372,14 +372,14 @@ model::CallValueInfo info_of(const ArgumentPattern& pattern) {
   model::CallValueInfo info;
   if (pattern.kind == Kind::Integer) {
     info.kind = model::CallValueInfo::Kind::SymInt;
-    info.symbol = to_expr(pattern.integer);
+    info.symbol = size_of_number(pattern.integer);
     return info;
   }
   info.dtype = from_torch(pattern.dtype);
   info.device = from_torch(pattern.device);
   info.conjugate = pattern.conjugate;
   info.negative = pattern.negative;
-  for (int64_t size : pattern.sizes) info.sizes.push_back(to_expr(size));
+  for (int64_t size : pattern.sizes) info.sizes.push_back(size_of_number(size));
   const bool has_numbers = std::all_of(pattern.sizes.begin(), pattern.sizes.end(), [](int64_t size) { return size >= 0; });
   if (has_numbers || !pattern.format)
     info.strides.assign(pattern.strides.begin(), pattern.strides.end());

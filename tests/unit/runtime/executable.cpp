@@ -13,8 +13,6 @@ using Kind = plan::Buffer::Kind;
 
 namespace {
 
-const sym::Expr s0 = sym::Expr::symbol("s0");
-
 // y = x + 1 (arena), z = y + 1 (own, the output).
 PlanBuilder two_steps() {
   PlanBuilder b;
@@ -217,7 +215,8 @@ TEST_CASE("an extern that returns something else than it was said to is an error
         CHECK(operands[0].tensor.whole);
         results[0] = make_tensor(host, {3, 3});
       }),
-      mentions("aten::odd returned result 0 as f32 [3, 3]") && mentions("is f32 [2, 3]") && mentions("register_fake") && mentions("step 1 of 1: extern aten::odd"));
+      mentions("aten::odd returned result 0 as f32 [3, 3]") && mentions("is f32 [2, 3]") && mentions("register_fake") &&
+          mentions("step 1 of 1: extern aten::odd"));
   CHECK_THROWS_AS(run_with([](PlainHost&, const plan::CallExtern&, auto, auto, auto) {}), UserError);
   call.alias_of = {0};
   CHECK_THROWS_WITH(run_with([](PlainHost& host, const plan::CallExtern&, auto, auto, std::span<TensorRef> results) {

@@ -11,8 +11,6 @@ using Kind = plan::Buffer::Kind;
 
 namespace {
 
-const sym::Expr s0 = sym::Expr::symbol("s0");
-
 KernelBody writes(float value) {
   return [value](std::span<void* const> buffers, std::span<const int64_t>, int64_t grid) {
     static_cast<float*>(buffers[1])[0] = value + static_cast<float>(grid) / 1000;

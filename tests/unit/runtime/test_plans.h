@@ -12,6 +12,8 @@
 
 namespace cxxinductor::runtime {
 
+inline const sym::Expr s0 = sym::Expr::symbol("s0");  // a size that differs between calls
+
 using KernelBody = std::function<void(std::span<void* const>, std::span<const int64_t>, int64_t grid_x)>;
 
 // Kernels by name, in the order of the plan.

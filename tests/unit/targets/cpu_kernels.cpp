@@ -33,8 +33,6 @@ CpuUnitSource add_one_source(const std::vector<const plan::Kernel*>& kernels) {
   return source;
 }
 
-const sym::Expr s0 = sym::Expr::symbol("s0");
-
 plan::Plan plan_of(int kernels) {
   PlanBuilder b;
   auto from = b.input("x", {s0});

@@ -1,5 +1,6 @@
 // Round trips and rejected texts of the graph IR.
 #include "ir/graph/text.h"
+
 #include "support/error.h"
 #include "unit/catch.h"
 #include "unit/ir/expect_text.h"
