@@ -36,7 +36,10 @@ def test_other_libraries_symbols_are_not_exported():
 
 
 def test_the_module_has_no_second_copy_of_the_librarys_state():
-    data = [symbol[-1] for symbol in symbols(PACKAGE / "_C.so", "--defined-only") if symbol[1] in "bBdD" and symbol[-1].startswith("cxxinductor::")]
+    defined = symbols(PACKAGE / "_C.so", "--defined-only")
+    if not defined:
+        pytest.skip("the module is stripped")
+    data = [symbol[-1] for symbol in defined if symbol[1] in "bBdD" and symbol[-1].startswith("cxxinductor::")]
     assert data != [] and [name for name in data if not name.startswith("cxxinductor::bindings::")] == []
 
 
