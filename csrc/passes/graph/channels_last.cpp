@@ -21,8 +21,6 @@ using graph::NodeId;
 using graph::ValueId;
 using sym::Expr;
 
-constexpr size_t channels_last_rank = 4;
-
 std::vector<Expr> channels_last_strides(const std::vector<Expr>& sizes) {
   const Expr c = sizes[1], h = sizes[2], w = sizes[3];
   return {h * w * c, 1, w * c, c};
@@ -71,7 +69,7 @@ class ChannelsLast {
   bool is_image(ValueId id) const {
     const graph::Value& x = value(id);
     const auto& dtypes = eager(x.device).channels_last_dtypes;
-    return std::ranges::find(dtypes, x.dtype) != dtypes.end() && x.sizes.size() == channels_last_rank;
+    return std::ranges::find(dtypes, x.dtype) != dtypes.end() && x.sizes.size() == image_rank;
   }
 
   bool is_follower(const graph::Node& node) const {
@@ -90,15 +88,14 @@ class ChannelsLast {
   // In channels-last strides, as they will be.
   bool is_turned(const graph::Operand& operand) const {
     const auto* id = std::get_if<ValueId>(&operand);
-    if (!id || value(*id).sizes.size() != channels_last_rank) return false;
+    if (!id || value(*id).sizes.size() != image_rank) return false;
     return turned_[root(*id)] || value(*id).layout.strides == channels_last_strides(value(*id).sizes);
   }
 
   // Whether its strides may be chosen: computed by a generated kernel, and not visible outside of the graph.
   bool is_free(ValueId id) const {
     if (!id.valid() || !value(id).producer.valid() || is_escaping(id)) return false;
-    return is_pointwise(graph_.nodes[value(id).producer]) && value(id).sizes.size() == channels_last_rank &&
-           value(id).layout.kind == graph::Layout::Kind::Flexible;
+    return is_pointwise(graph_.nodes[value(id).producer]) && value(id).sizes.size() == image_rank && value(id).layout.kind == graph::Layout::Kind::Flexible;
   }
 
   static bool is_pointwise(const graph::Node& node) { return node.as<graph::Elementwise>() || node.as<graph::Pad>() || node.as<graph::Gather>(); }
@@ -127,7 +124,7 @@ class ChannelsLast {
     for (const graph::Node& node : graph_.nodes) {
       if (const std::vector<uint32_t> convolved = convolved_operands(node); !convolved.empty()) {
         for (ValueId result : node.results)
-          if (value(result).sizes.size() == channels_last_rank) turned_[result] = 1;
+          if (value(result).sizes.size() == image_rank) turned_[result] = 1;
         // The kernels that make the operands write them turned.
         for (uint32_t i : convolved)
           if (const auto x = std::get<ValueId>(node.operands[i]); is_free(x)) turned_[x] = 1;
@@ -171,7 +168,7 @@ class ChannelsLast {
       turns = turns || value(x).layout.strides != channels_last_strides(value(x).sizes);
       if (!is_turned(x)) ours += bytes(x);
     }
-    if (value(node.results[0]).sizes.size() == channels_last_rank) library += bytes(node.results[0]);
+    if (value(node.results[0]).sizes.size() == image_rank) library += bytes(node.results[0]);
     return (turns ? library : 0) - ours;
   }
 

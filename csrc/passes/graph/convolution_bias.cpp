@@ -28,7 +28,6 @@ bool may_start_from_bias(const graph::Graph& graph, const graph::Node& node, con
   const ValueId* x = value_argument(node, ArgRole::Input);
   const bool is_depthwise = x && graph.values[*x].sizes.size() == result.sizes.size() && graph.values[*x].sizes[1] == number && !number.is_constant(1);
   if (!is_depthwise) return false;
-  constexpr size_t image_rank = 4;
   if (result.sizes.size() != image_rank || result.dtype == DType::F64) return true;
   const sym::Expr channels = result.sizes[1], height = result.sizes[2], width = result.sizes[3];
   return result.layout.strides != std::vector<sym::Expr>{height * width * channels, 1, width * channels, channels};

@@ -17,7 +17,7 @@ namespace {
 using graph::ValueId;
 
 constexpr size_t input_gradient = 0;
-constexpr size_t image_rank = 4, spatial = 2;
+constexpr size_t spatial = 2;
 
 std::optional<std::array<int64_t, spatial>> pair_of(const Arg* arg) {
   const auto* list = arg ? arg->as<ArgList>() : nullptr;

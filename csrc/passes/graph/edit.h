@@ -1,4 +1,4 @@
-// Edits that graph passes share.
+// Edits and facts that graph passes share.
 #pragma once
 
 #include <vector>
@@ -7,6 +7,8 @@
 #include "ir/library_ops.h"
 
 namespace cxxinductor::passes {
+
+constexpr size_t image_rank = 4;  // batch, channels, height, width
 
 // Reads of a value become reads of its replacement (itself, or a replaced value in turn) in operands, outputs and
 // mutations; in nodes before `end` only, when that is given. Values without an entry stand for themselves.
