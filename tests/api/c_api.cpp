@@ -6,13 +6,14 @@
 #include <thread>
 #include <vector>
 
+#include "api/fixtures.h"
 #include "unit/catch.h"
 
 namespace {
 
 TEST_CASE("each thread has its own last error, and one model serves all") {
   cxxinductor_model* model = nullptr;
-  REQUIRE(cxxinductor_load(CXXINDUCTOR_SOURCE_DIR "/tests/data/pt2/mlp.pt2", nullptr, &model) == CXXINDUCTOR_OK);
+  REQUIRE(cxxinductor_load(cxxinductor::tests::fixture("mlp.pt2").c_str(), nullptr, &model) == CXXINDUCTOR_OK);
   std::atomic<int> wrong = 0;
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t)
