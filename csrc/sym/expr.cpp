@@ -61,6 +61,17 @@ class Interner {
     return Expr(node);
   }
 
+  // Loop variables are requested again and again too.
+  Expr make_symbol(std::string_view name) {
+    static thread_local std::array<const Node*, 256> recent{};
+    const Node*& node = recent[std::hash<std::string_view>()(name) >> 56];
+    if (node == nullptr || node->name != name) {
+      CXXI_CHECK(may_name_symbol(name), "'{}' cannot name a symbol", name);
+      node = make(Kind::Symbol, 0, name, {}).node_;
+    }
+    return Expr(node);
+  }
+
   Expr make(Kind kind, int64_t constant, std::string_view name, std::vector<Expr> operands) {
     const size_t hash = hash_of(kind, constant, name, operands);
     const ForkGuard guard(ForkLock::Expressions);
@@ -118,7 +129,7 @@ class Interner {
 
   static constexpr int64_t smallest = -64;
   static std::atomic<Interner*> instance_;
-  std::array<const Node*, 1024> small_{};
+  std::array<const Node*, 256> small_{};
   std::deque<Node> nodes_;  // both are guarded by ForkLock::Expressions
   std::unordered_multimap<size_t, const Node*> table_;
 };
@@ -237,10 +248,7 @@ bool may_name_symbol(std::string_view name) {
 
 Expr::Expr() : Expr(static_cast<int64_t>(0)) {}
 Expr::Expr(int64_t constant) : node_(Interner::instance().make_constant(constant).node_) {}
-Expr Expr::symbol(std::string_view name) {
-  CXXI_CHECK(may_name_symbol(name), "'{}' cannot name a symbol", name);
-  return Interner::instance().make(Kind::Symbol, 0, name, {});
-}
+Expr Expr::symbol(std::string_view name) { return Interner::instance().make_symbol(name); }
 
 Kind Expr::kind() const { return node_->kind; }
 int64_t Expr::constant() const {
@@ -275,6 +283,7 @@ Expr operator+(Expr a, Expr b) {
 }
 Expr operator-(Expr a, Expr b) {
   if (a == b) return Expr(0);
+  if (b.is_constant(0)) return a;
   if (a.is_constant() && b.is_constant()) return Expr(checked_add(a.constant(), checked_mul(b.constant(), -1)));
   Sum total = as_sum(a);
   add_expression(total, b, -1);

@@ -248,9 +248,10 @@ class Verifier {
         for (sym::Expr symbol : e.free_symbols())
           if (is_symbol_name(symbol.name())) symbols_.insert(std::string(symbol.name()));
   }
-  void check_expr(sym::Expr e, const std::string& place) {
+  template <class Place>  // () -> std::string, called for a report only: graphs have thousands of expressions
+  void check_expr(sym::Expr e, Place&& place) {
     for (sym::Expr symbol : e.free_symbols())
-      if (!symbols_.contains(std::string(symbol.name()))) report("G9", place, "uses the unknown symbol {}", symbol.name());
+      if (!symbols_.contains(std::string(symbol.name()))) report("G9", place(), "uses the unknown symbol {}", symbol.name());
   }
 
   void check_symbols() {
@@ -266,10 +267,10 @@ class Verifier {
     for (const Node& node : graph_.nodes) {
       if (const auto* callee = node.as<Extern>())
         for (const Definition& definition : callee->defines) check_definition(definition, *callee, node);
-      for_each_expression(graph_, node, [&](sym::Expr e) { check_expr(e, where(node)); });
+      for_each_expression(graph_, node, [&](sym::Expr e) { check_expr(e, [&] { return where(node); }); });
     }
     for (const Output& output : graph_.outputs)
-      if (output.kind == Output::Kind::Symbol) check_expr(output.symbol, "an output");
+      if (output.kind == Output::Kind::Symbol) check_expr(output.symbol, [] { return std::string("an output"); });
   }
 
   void check_input_symbols(const Input& input, const Definers& definers) {

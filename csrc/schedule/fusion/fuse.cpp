@@ -162,7 +162,7 @@ class Fuser {
 
   std::string name_of_step(StepId id) const {
     const loops::ExternCall* call = dependencies_.call(id);
-    return call ? fmt::format("the call {}", call->callee) : "another region";
+    return call ? "the call " + call->callee : "another region";
   }
 
   // Empty when merged. may_change: other merges could remove the reason.
@@ -182,7 +182,7 @@ class Fuser {
       return "it belongs to the rows before it";
     switch (dependencies_.path_between(first, second, &between)) {
       case Dependencies::Path::Exists:
-        return fmt::format("{} needs the producer and is needed by the consumer", name_of_step(between.front()));
+        return name_of_step(between.front()) + " needs the producer and is needed by the consumer";
       case Dependencies::Path::TooFar:
         return "too many steps lie between them";
       case Dependencies::Path::None:

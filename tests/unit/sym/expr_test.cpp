@@ -1,6 +1,8 @@
 #include "sym/expr.h"
 
 #include <limits>
+#include <string>
+#include <thread>
 
 #include "support/error.h"
 #include "unit/catch.h"
@@ -127,6 +129,30 @@ TEST_CASE("symbols: names, free symbols, substitution") {
   REQUIRE_FALSE(e.depends_on(Expr::symbol("d")));
   REQUIRE(substitute(e, {{"a", b}, {"b", a}}) == e);
   REQUIRE(substitute(e, {{"a", Expr(3)}, {"b", Expr(5)}}) == 4 * c);
+}
+
+TEST_CASE("equal names and values are one expression, in all threads") {
+  // More than a thread remembers.
+  const auto make = [] {
+    std::vector<Expr> made;
+    for (int round = 0; round < 2; ++round)
+      for (int i = 0; i < 2000; ++i) {
+        made.push_back(Expr::symbol("v" + std::to_string(i)));
+        made.push_back(Expr(100 * i));
+      }
+    return made;
+  };
+  const std::vector<Expr> here = make();
+  std::vector<Expr> there;
+  std::thread([&] { there = make(); }).join();
+  REQUIRE(here == there);
+  for (int i = 0; i < 2000; ++i) {
+    REQUIRE(here[2 * i].name() == "v" + std::to_string(i));
+    REQUIRE(here[2 * i + 1].constant() == 100 * i);
+    REQUIRE(here[2 * i + 4000] == here[2 * i]);
+    REQUIRE(here[2 * i + 4001] == here[2 * i + 1]);
+  }
+  for (int i = 0; i < 2; ++i) REQUIRE_THROWS_AS(Expr::symbol("2x"), InternalError);
 }
 
 TEST_CASE("linear parts") {
