@@ -56,6 +56,14 @@ def test_arithmetic(name, dtype, device):
     assert counts["kernels"] > 0
 
 
+def test_comparing_a_complex_number_with_a_real_tensor(device):
+    number, real = torch.tensor(1 + 0j, device=device), torch.tensor([1.0, 2.0, float("nan")], device=device)
+    check(lambda z, x: (z == x, x == z, z != x, x != z, z == x.long()), number, real)
+    check(lambda z, x: (z == x, x != z), number.expand(2, 3) + 1j, real)
+    counts = cxxinductor.counters()
+    assert counts["aten_fallback"] == counts["eager_fallback"] == 0
+
+
 def test_exponentials_at_infinity(device):
     ends = [-float("inf"), float("inf"), float("nan"), 0.0, -0.0, 1.0, -200.0]
     z = torch.tensor([complex(re, im) for re in ends for im in ends], device=device)

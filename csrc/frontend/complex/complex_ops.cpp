@@ -206,8 +206,12 @@ bool compare(PairLowering& p, const Call& call) {
   if (!z || !w) return false;
   const CallValueInfo like = info_of(p, call);
   const char* name = Equal ? "aten::eq" : "aten::ne";
-  const auto compared = [&](const Arg& a, const Arg& b) {
-    return a.as<OperandRef>() ? p.call(name, "Tensor", {a, b}, like) : p.call(name, "Tensor", {b, a}, like);
+  const auto compared = [&](Arg a, Arg b) {
+    if (!a.as<OperandRef>()) std::swap(a, b);
+    if (b.as<OperandRef>()) return p.call(name, "Tensor", {a, b}, like);
+    CallValueInfo own = p.info(a.as<OperandRef>()->operand);  // a number does not broadcast
+    own.dtype = like.dtype;
+    return p.call(name, "Tensor", {a, b}, own);
   };
   p.define(call.results[0], Equal ? "aten::logical_and" : "aten::logical_or", "", {compared(z->re, w->re), compared(z->im, w->im)});
   return true;
