@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "codegen/source_text.h"
+#include "driver/dump.h"
 #include "driver/plan_cache.h"
 #include "driver/single_launch.h"
 #include "ir/device_types.h"
@@ -105,7 +106,10 @@ runtime::GraphSettings graph_settings(const Options& options) {
 // The last stages of every compile.
 void load(plan::Plan plan, const Request& request, Compilation& out) {
   collect_externs(plan, request.call_reasons, out.report);
-  if (request.keep_texts) collect_texts(plan, request.targets, out.report);
+  if (request.keep_texts) {
+    collect_texts(plan, request.targets, out.report);
+    out.report.settings_text = settings_text(request.options, request.targets, request.text_passes);
+  }
   if (!request.make_provider) return;
   auto kernels = request.make_provider(plan, request.targets);
   measure(request, "compile kernels", [&] { kernels->prepare(plan, request.interrupted); });

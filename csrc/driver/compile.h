@@ -44,6 +44,7 @@ struct Report {
   std::vector<std::string> collectives;   // model::CallGraph::collective_notes
   std::string missed_fusion_text;         // one line per pair of kernels
   std::vector<std::string> text_passes;   // "NAME (after STAGE)" of each that a user registered and that took part
+  std::string settings_text;              // with what it was compiled: settings_text() of dump.h
   bool eager_numerics = true;
 };
 

@@ -84,12 +84,20 @@ std::string fresh_folder(const std::string& base, const std::string& name) {
 
 }  // namespace
 
+std::string settings_text(const Options& options, const Targets& targets, const TextPasses& text_passes) {
+  std::string text = fmt::format("options: {}\n", to_string(options));
+  for (Device device : targets.devices()) text += fmt::format("target: {} {}\n", to_string(device), targets.of(device).arch);
+  for (const auto& pass : text_passes) text += fmt::format("registered pass: {}\n", describe(*pass));
+  return text;
+}
+
 std::string write_dump(const Report& report, const std::string& name, const std::string& folder, const std::string& what) {
   const std::string root = fresh_folder(folder, name);
   const std::vector<std::string> items = list_items(what);
   const auto write_text = [&](std::string_view item, const char* file, const std::string& text) {
     if (wants(items, item) && !text.empty()) write_file(join_path(root, file), text);
   };
+  write_text("all", "settings.txt", report.settings_text);
   write_text("calls", "calls.txt", report.calls_text);
   write_text("loops", "missed_fusions.txt", report.missed_fusion_text);
   write_stages(report, items, root);

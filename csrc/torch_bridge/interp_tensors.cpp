@@ -71,7 +71,9 @@ interp::Tensor to_interp(const c10::IValue& value) {
   if (!value.isTensor()) throw_unsupported("a value of type {} cannot be interpreted", value.tagKind());
   const at::Tensor tensor = value.toTensor().detach().cpu().resolve_conj().resolve_neg().contiguous();
   interp::MemRef memref = dense_memory(from_torch(tensor.scalar_type()), tensor.sizes().vec());
-  if (is_opaque(memref.dtype)) throw_unsupported("a tensor of {} cannot be interpreted", to_string(memref.dtype));
+  if (is_opaque(memref.dtype))
+    throw_unsupported("a tensor of {} cannot be interpreted; the options check=interp and check=eager compare the kernels of such a graph",
+                      to_string(memref.dtype));
   if (tensor.numel() > 0) std::memcpy(memref.storage->bytes.data(), tensor.const_data_ptr(), tensor.nbytes());
   return interp::read_tensor(memref);
 }

@@ -24,6 +24,7 @@ namespace cxxinductor::torch_bridge {
 namespace {
 
 constexpr std::string_view kContents = R"(
+settings.txt  the options, the devices and the registered passes
 calls.txt     the calls into ATen that were read from the model, with its source lines: `cxxi-opt --to import calls.txt` imports them
 01-import.txt the graph IR (docs/ir.md): `cxxi-opt --to merge-kernels 01-import.txt` shows what becomes of it
 NN-STAGE.txt, kernels/   the form after each later stage; what is missing here could not be made
@@ -44,43 +45,37 @@ void write_text(const std::string& path, std::string_view text) {
   if (!file) throw_user_error("cannot write {}", path);
 }
 
-struct Texts {
+driver::Report remake(const model::CallGraph& calls, const frontend::ImportEnvironment& environment, const Options& options) {
   driver::Report report;
-  Targets targets;
-};
-
-Texts remake(const model::CallGraph& calls, const frontend::ImportEnvironment& environment, const Options& options) {
-  Texts texts;
   driver::Request request;
   request.graph = frontend::import_graph(frontend::lower_complex(calls, DispatcherSchemas()), DispatcherSchemas(), environment);
-  std::map<std::string, std::string>& made = texts.report.texts;
-  made["import"] = graph::print(request.graph);
+  report.texts["import"] = graph::print(request.graph);
   try {
-    texts.targets = request.targets = targets_for(driver::devices_of(request.graph), options);
+    request.targets = targets_for(driver::devices_of(request.graph), options);
     request.host = &torch_host();
     set_options_and_passes(request, options);
+    report.settings_text = driver::settings_text(request.options, request.targets, request.text_passes);
     request.keep_texts = true;
-    request.observer = [&](std::string_view stage, const driver::Form& form) { made[std::string(stage)] = driver::print(form); };
-    texts.report = driver::compile(std::move(request)).report;
+    request.observer = [&](std::string_view stage, const driver::Form& form) { report.texts[std::string(stage)] = driver::print(form); };
+    report = driver::compile(std::move(request)).report;
   } catch (const std::exception&) {
     // The bug lies before the kernels: the forms after the stages before it show it.
   }
-  return texts;
+  return report;
 }
 
 }  // namespace
 
 std::string write_reproducer(const model::CallGraph& calls, const frontend::ImportEnvironment& environment, const Options& options, const std::string& error) {
-  Texts texts;
+  driver::Report report;
+  report.settings_text = driver::settings_text(options, {}, {});
   try {
-    texts = remake(calls, environment, options);
+    report = remake(calls, environment, options);
   } catch (const std::exception&) {
     // The bug lies in the import: the calls show it.
   }
-  const std::string folder = driver::write_dump(texts.report, calls.name + ".failed", base_folder(options), "all");
-  std::string targets;
-  for (Device device : texts.targets.devices()) targets += fmt::format("target: {} {}\n", to_string(device), texts.targets.of(device).arch);
-  write_text(join_path(folder, "error.txt"), fmt::format("{}\n\noptions: {}\n{}{}", error, to_string(options), targets, kContents));
+  const std::string folder = driver::write_dump(report, calls.name + ".failed", base_folder(options), "all");
+  write_text(join_path(folder, "error.txt"), fmt::format("{}\n{}", error, kContents));
   write_text(join_path(folder, "calls.txt"), model::print(calls));
   return folder;
 }

@@ -23,6 +23,7 @@ from .errors import UserError
 from .time_kernel import seconds_of
 
 _OPTIONS_LINE = re.compile(r"^options: (.*)$", re.MULTILINE)
+_PASS_LINE = re.compile(r"^registered pass: (.*) \(after \S+\)$", re.MULTILINE)
 _TARGET_LINE = re.compile(r"^target: (\S+) (\S+)$", re.MULTILINE)
 _GPU = re.compile(r"\bcuda:\d+\b")
 _UNKNOWN_OP = "no schema of that name is registered"  # says the stage import
@@ -166,15 +167,19 @@ class _Reproducer:
         if not found:
             raise UserError(f"{folder} has neither {' nor '.join(_CONTENTS)}: expected a folder that cxxinductor wrote, as with option dump=all")
         self.text = found[0].read_text(errors="replace")  # the parser says where it is wrong
-        error = (folder / "error.txt").read_text(errors="replace") if (folder / "error.txt").exists() else ""
-        self.options = {"dump": "", **_options_of(error), **options}
+        settings = (folder / "settings.txt").read_text(errors="replace") if (folder / "settings.txt").exists() else ""
+        self.options = {"dump": "", **_options_of(settings), **options}
+        missing = [name for name in _PASS_LINE.findall(settings) if name not in _C.text_passes()]
+        if missing:
+            raise UserError(f"the graph was compiled with the pass {missing[0]}, which is not registered: name the module that registers it, --import "
+                            f"MODULE; to look without it, delete its line from {folder / 'settings.txt'}")  # fmt: skip
         if device not in (None, "cpu"):
             raise UserError(f"device: expected cpu, found {device!r}")
         if device == "cpu":
             self.text = _GPU.sub("cpu", self.text)
         self.targets: list[tuple[str, str]] = []
         if _GPU.search(self.text) and not torch.cuda.is_available():
-            self.targets = [(row[1], row[2]) for row in _TARGET_LINE.finditer(error)]
+            self.targets = [(row[1], row[2]) for row in _TARGET_LINE.finditer(settings)]
             if not self.targets:
                 raise UserError(f"the graph is for a GPU, which is not there, and {folder} does not say which: move the graph with device cpu")
 
@@ -193,9 +198,9 @@ class _Reproducer:
         return _C.reproducer_inputs(text, sizes, seed)
 
 
-def _options_of(error: str) -> dict[str, str]:
-    """Those of an error.txt that are not the defaults and that decide what is compiled."""
-    line = _OPTIONS_LINE.search(error)
+def _options_of(settings: str) -> dict[str, str]:
+    """Those that are not the defaults and that decide what is compiled."""
+    line = _OPTIONS_LINE.search(settings)
     if line is None:
         return {}
     rows = {row["name"]: row for row in _C.option_table()}

@@ -131,13 +131,10 @@ def test_times_are_compared_with_other_options(right, capsys):
     assert "us; with the baseline" in capsys.readouterr().out
 
 
-def test_what_a_failed_compile_leaves_states_its_options(right):
-    options = _C.Options()
-    for name, value in {"numerics": "fast", "skip_passes": "graph-cse,graph-no-ops", "dump": "all"}.items():
-        options.set(name, value)
-    (right / "error.txt").write_text(f"something\n\noptions: {options!r}\ntarget: cpu x86-64-v3\n")
+def test_a_dump_states_its_options(tmp_path):
+    folder = dumped(tmp_path, model, torch.randn(6, 8), torch.randn(8, 8), numerics="fast", skip_passes="graph-cse,graph-no-ops")
     seen = []
-    bisect.bisect(right, judge=lambda given: seen.append(given) or "")
+    bisect.bisect(folder, judge=lambda given: seen.append(given) or "")
     assert seen[0]["numerics"] == "fast" and seen[0]["skip_passes"] == "graph-cse,graph-no-ops" and seen[0]["dump"] == ""
 
 
@@ -179,6 +176,18 @@ def test_passes_over_texts_are_found(right, tmp_path):
         assert "guilty: registered pass faulty, after stage lower" in done.stdout and "option skip_passes=faulty" in done.stdout, done.stdout
 
 
+def test_a_pass_that_the_graph_was_compiled_with_must_be_registered(tmp_path, capsys):
+    registration = cxxinductor.register_graph_pass(lambda text: text.replace("relu(", "neg("), stage="lower", name="faulty", version="1")
+    folder = dumped(tmp_path, model, torch.randn(6, 8), torch.randn(8, 8))
+    assert "guilty: registered pass faulty" in str(bisect.bisect(folder))
+    registration.remove()
+    assert bisect.main([str(folder)]) == 2
+    assert "compiled with the pass faulty, which is not registered" in capsys.readouterr().err
+    settings = folder / "settings.txt"
+    settings.write_text("".join(line for line in settings.read_text().splitlines(True) if "faulty" not in line))
+    assert bisect.main([str(folder)]) == 1
+
+
 @pytest.mark.parametrize(
     "arguments, words",
     [
@@ -203,13 +212,14 @@ def test_a_folder_without_a_graph_is_refused(tmp_path, capsys):
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="the graph is for a GPU that is not there")
 def test_a_graph_of_a_gpu_that_is_not_there(right, capsys):
-    (right / "calls.txt").unlink()
+    for name in ("calls.txt", "settings.txt"):
+        (right / name).unlink()
     text = right / "01-import.txt"
     text.write_text(text.read_text().replace("(", " on cuda:0 (", 1))
     assert bisect.main([str(right)]) == 2
     assert "does not say which: move the graph with device cpu" in capsys.readouterr().err
     assert bisect.bisect(right, device="cpu").notes == []
-    (right / "error.txt").write_text("something\n\noptions: numerics=eager\ntarget: cuda:0 sm_90a\n")
+    (right / "settings.txt").write_text("options: numerics=eager\ntarget: cuda:0 sm_90a\n")
     report = bisect.bisect(right)
     assert report.symptom == "none" and report.notes == ["kernels were not run"]
     report = bisect.bisect(right, judge=lambda options: "bad" if options["fusion_limit"] != 0 else "")

@@ -55,6 +55,11 @@ void bind_extensions(py::module_& module) {
   module.def("open_text_passes", open_text_passes, py::arg("patience"),
              "Passes' texts, which threads have to answer: the number of a pass and its text. patience: milliseconds that an answer may take.");
   module.def("register_text_pass", register_text_pass, py::arg("name"), py::arg("stage"), py::arg("version"), py::arg("number"), py::arg("requests"));
+  module.def("text_passes", [] {
+    std::vector<std::string> names;
+    for (const auto& pass : torch_bridge::registered_text_passes()) names.push_back(pass->name);
+    return names;
+  });
   module.def("remove_text_pass", &torch_bridge::remove_text_pass, py::arg("name"));
 }
 
