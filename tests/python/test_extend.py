@@ -63,6 +63,18 @@ def test_an_op_is_fused_with_what_is_around_it(device, dtype):
     torch.testing.assert_close(result, fn(x, y))
 
 
+def test_float_does_not_stand_for_double(device):
+    overload = op("halved", "(Tensor x) -> Tensor", lambda x: x / 2)
+    cxxinductor.register_op(
+        overload, cuda="halved({0})", cuda_source="__device__ float halved(float x) { return x / 2; }",
+        cpu="halved({0})", cpu_source="inline float halved(float x) { return x / 2; }",
+    )  # fmt: skip
+    x = torch.randn(100, device=device)
+    assert kernels_and_calls(lambda x: overload(x) + 1, x)[1:] == (1, 0)
+    with pytest.warns(UserWarning, match="extend_tests.halved is of type float for float64: make its function a template"):
+        assert torch.equal(compiled(lambda x: overload(x) + 1)(x.double()), x.double() / 2 + 1)
+
+
 def test_an_op_of_two_tensors_is_broadcast_and_promoted(device):
     overload = op("squared_distance", "(Tensor a, Tensor b) -> Tensor", lambda a, b: (a - b) * (a - b))
     text = "(({0} - {1}) * ({0} - {1}))"

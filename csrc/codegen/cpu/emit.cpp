@@ -61,7 +61,7 @@ std::string emit_cpu(const std::vector<const plan::Kernel*>& kernels, const Targ
   for (const char* name : {"cpu/vector.h", "cpu/vector_memory.h", "cpu/vector_casts.h", "cpu/vector_checks.h", "cpu/vector_transpose.h", "cpu/reduce.h",
                            "cpu/reduction_states.h", "cpu/vector_math.h", "cpu/vector_ops.h", "cpu/vector_activations.h"})
     add_template(out, name, templates);
-  emit_registered_sources(kernels, &ScalarOpInfo::cpu_source, out);
+  emit_registered_sources(kernels, &ScalarOpInfo::cpu_source, &ScalarOpInfo::cpu_real, out);
   emit_cpu_states(kernels, out);
   for (const plan::Kernel* kernel : kernels) {
     out.blank();

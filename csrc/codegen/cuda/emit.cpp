@@ -46,7 +46,7 @@ std::string emit_cuda(const std::vector<const plan::Kernel*>& kernels, plan::Var
   for (std::string_view name : called_templates(kernels)) add_template(out, fmt::format("cuda/{}.cuh", name), templates);
   out.line("typedef {} cxxi_index;", variant.index64 ? "long long" : "int");
   out.line("typedef unsigned {} cxxi_uint;", variant.index64 ? "long long" : "int");
-  emit_registered_sources(kernels, &ScalarOpInfo::cuda_source, out);
+  emit_registered_sources(kernels, &ScalarOpInfo::cuda_source, &ScalarOpInfo::cuda_real, out);
   emit_cuda_states(kernels, out);
   for (const plan::Kernel* kernel : kernels) {
     out.blank();
