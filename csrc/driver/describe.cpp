@@ -10,6 +10,7 @@ namespace {
 
 constexpr size_t most_calls = 8;      // named of one kernel
 constexpr size_t most_pairs = 12;     // of kernels that were not fused, named
+constexpr size_t most_symbols = 8;    // of sizes, with their values
 constexpr size_t most_passes = 3;     // named beside the stages
 constexpr double least_share = 0.01;  // of the time, of a stage that has a line of its own
 
@@ -122,6 +123,17 @@ void describe_missed_fusions(const std::vector<plan::MissedFusion>& missed, Line
   if (pairs.size() > most_pairs) lines.push_back(fmt::format("    and {} more, {}", pairs.size() - most_pairs, megabytes(rest)));
 }
 
+// Bytes of a graph that serves many sizes are those of one.
+void describe_size_hints(const std::map<std::string, int64_t>& hints, Lines& lines) {
+  if (hints.empty()) return;
+  Lines values;
+  for (const auto& [symbol, value] : hints) {
+    if (values.size() == most_symbols) break;
+    values.push_back(fmt::format("{} = {}", symbol, value));
+  }
+  lines.push_back(fmt::format("  bytes here are those of {}{}", fmt::join(values, ", "), hints.size() > values.size() ? " and other symbols" : ""));
+}
+
 std::string describe_constants(const ConstSummary& once) {
   const std::string made = fmt::format("{} launches and {} extern calls make {} tensors", launches(once.kernels), once.externs.size(), once.tensors);
   if (once.by_each_call)
@@ -177,6 +189,7 @@ std::string describe(const GraphSummary& graph, const std::optional<ConstSummary
                           launches(graph.kernels), graph.externs.size(), megabytes(traffic(graph.kernels, &KernelSummary::bytes_read)),
                           megabytes(traffic(graph.kernels, &KernelSummary::bytes_written)))};
   describe_memory(graph.memory, lines);
+  describe_size_hints(graph.size_hints, lines);
   if (!graph.text_passes.empty()) lines.push_back(fmt::format("  registered passes: {}", fmt::join(graph.text_passes, ", ")));
   if (once) lines.push_back(describe_constants(*once));
   const bool mixed = std::ranges::any_of(graph.kernels, [&](const KernelSummary& kernel) { return kernel.device != graph.kernels[0].device; });

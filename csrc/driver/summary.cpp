@@ -6,6 +6,7 @@
 #include "ir/plan/memory.h"
 #include "ir/text_parts.h"
 #include "sym/integer.h"
+#include "sym/simplify.h"
 
 namespace cxxinductor::driver {
 namespace {
@@ -57,6 +58,14 @@ std::vector<MemorySummary> summarize_memory(const plan::Plan& plan) {
   return all;
 }
 
+std::map<std::string, int64_t> size_hints(const plan::Plan& plan) {
+  std::map<std::string, int64_t> hints;
+  for (const plan::Buffer& buffer : plan.buffers)
+    for (sym::Expr size : buffer.sizes)
+      for (sym::Expr symbol : size.free_symbols()) hints.try_emplace(std::string(symbol.name()), sym::estimate(symbol, plan.assumptions));
+  return hints;
+}
+
 }  // namespace
 
 GraphSummary summarize(const plan::Plan& plan, const Report& report) {
@@ -67,6 +76,7 @@ GraphSummary summarize(const plan::Plan& plan, const Report& report) {
   graph.collectives = report.collectives;
   graph.missed_fusions = plan.missed_fusions;
   graph.memory = summarize_memory(plan);
+  graph.size_hints = size_hints(plan);
   graph.allocations = static_cast<int64_t>(plan.arenas.size());
   for (const plan::Step& step : plan.steps) graph.allocations += std::holds_alternative<plan::Allocate>(step);
   graph.times = report.times;

@@ -41,8 +41,9 @@ struct GraphSummary {
   frontend::CallReasons extern_reasons;
   std::vector<std::string> collectives;  // which were joined, which not and why
   std::vector<plan::MissedFusion> missed_fusions;
-  std::vector<MemorySummary> memory;  // by device, the main one first
-  int64_t allocations = 0;            // requests to the allocator in a call, arenas included
+  std::vector<MemorySummary> memory;          // by device, the main one first
+  std::map<std::string, int64_t> size_hints;  // the symbols in sizes, and the values with which bytes are counted
+  int64_t allocations = 0;                    // requests to the allocator in a call, arenas included
   std::vector<StageTime> times;
   std::map<std::string, double> pass_times;
   std::vector<std::string> text_passes;  // of users

@@ -54,6 +54,15 @@ TEST_CASE("the stage that a graph began with is named, however short it was", "[
   CHECK_THAT(driver::describe(graph, std::nullopt, "graph"), mentions("    read plan                 0.0\n    compile kernels          10.0\n    1 others"));
 }
 
+TEST_CASE("the sizes that bytes are counted with are stated", "[driver]") {
+  driver::GraphSummary graph;
+  graph.size_hints = {{"s0", 64}, {"s1", 128}};
+  CHECK_THAT(described(graph), mentions("  bytes here are those of s0 = 64, s1 = 128\n"));
+  for (int i = 10; i < 30; ++i) graph.size_hints[fmt::format("s{}", i)] = 64;
+  CHECK_THAT(described(graph), mentions("s15 = 64 and other symbols\n"));
+  CHECK_THAT(described({}), !mentions("bytes here"));
+}
+
 TEST_CASE("constants that each call computes are not said to be kept", "[driver]") {
   const driver::ConstSummary constants{{}, {"aten::mm"}, 3, 0, true};
   CHECK_THAT(driver::describe({}, constants, "graph"),
