@@ -433,6 +433,14 @@ def test_gradients_and_autocast_run_as_written() -> None:
     assert cxxinductor.counters()["eager_fallback"] == 2
 
 
+def test_the_ops_in_a_kernel_are_named() -> None:
+    optimized = cxxinductor.optimize(torch.jit.script(nn.Sequential(nn.GELU(), nn.Softmax(-1)).eval()))
+    with torch.no_grad():
+        optimized(torch.randn(4, 8))
+    text = torchscript.describe(optimized)
+    assert "    fuses aten.gelu.default, aten._softmax.default\n" in text and "in another order than eager's: aten._softmax.default\n" in text, text
+
+
 def test_errors_are_those_of_the_code() -> None:
     optimized = cxxinductor.optimize(torch.jit.script(Small().eval()))
     with torch.inference_mode():

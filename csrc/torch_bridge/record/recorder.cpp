@@ -110,9 +110,20 @@ CallValue Recorder::latest(CallValue value) {
   return found == tensors_.end() ? value : value_of(found->second);
 }
 
+OriginId Recorder::origin_of(const c10::OperatorName& op) {
+  if (origin_.valid()) return origin_;
+  const auto [found, fresh] = origins_of_ops_.emplace(op, OriginId());
+  if (fresh) {
+    const size_t colons = op.name.find("::");
+    const std::string overload = op.overload_name.empty() ? "default" : op.overload_name;
+    found->second = graph_.origins.push_back({.call = fmt::format("{}.{}.{}", op.name.substr(0, colons), op.name.substr(colons + 2), overload)});
+  }
+  return found->second;
+}
+
 Call Recorder::make_call(const c10::OperatorHandle& op, const torch::jit::Stack& stack) {
   Call call = torch_bridge::make_call(op, stack, [this](const at::Tensor& tensor) -> Arg { return OperandRef{value_of(tensor)}; });
-  call.origin = origin_;
+  call.origin = origin_of(op.operator_name());
   return call;
 }
 

@@ -44,6 +44,7 @@ class Recorder {
   void capture_tensors() { captures_ = true; }
   const std::vector<at::Tensor>& captured() const { return captured_; }
 
+  // Of calls from here on. Without one, a call is named by its op alone.
   void set_origin(OriginId origin) { origin_ = origin; }
   // Of the list that the next call returns: how many tensors it has, where sizes leave that open.
   void set_list_length(size_t length) { list_length_ = length; }
@@ -75,6 +76,7 @@ class Recorder {
   };
 
  private:
+  OriginId origin_of(const c10::OperatorName& op);
   model::Call make_call(const c10::OperatorHandle& op, const torch::jit::Stack& stack);
   const std::optional<model::OpRule>& rule_of(const c10::OperatorName& name);
   bool record_inferred(const c10::OperatorHandle& op, torch::jit::Stack& stack);
@@ -94,6 +96,7 @@ class Recorder {
   std::map<std::string, int, std::less<>> names_;            // how often a name was wanted
   std::unordered_map<c10::OperatorName, std::optional<model::OpRule>> rules_;
   OriginId origin_;
+  std::unordered_map<c10::OperatorName, OriginId> origins_of_ops_;
   size_t list_length_ = 0;
 };
 
