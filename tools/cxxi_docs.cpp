@@ -176,7 +176,7 @@ std::string options_page() {
     if (const size_t dots = option.accepts.find(".."); option.type != "std::string" && dots != std::string_view::npos)
       values = fmt::format("{} to {}", option.accepts.substr(0, dots), option.accepts.substr(dots + 2));
     if (option.name == "skip_passes") values = "names of passes, below";
-    if (option.name == "dump") values += ", `after:` and the name of a stage, below";
+    if (option.name == "dump") values += " of a stage below";
     if (values.empty()) values = option.type == "bool" ? "true, false" : option.type == "int64_t" ? "a number" : "text";
     page.line("| `{}` | `{}` | {} | {} | {} |", option.name, environment_variable(option.name), code(get_option(Options(), option.name)), values,
               cell(option.doc));

@@ -1,6 +1,7 @@
 // Makes packages.
 #include <cxxinductor/package.h>
 
+#include <algorithm>
 #include <iostream>
 
 #include "api/mapped_file.h"
@@ -17,6 +18,9 @@ int compile(const Arguments& arguments) {
   for (const package_file::Section& section : container.sections())
     if (section.kind == package_file::SectionKind::Plan) std::cout << ", " << section.name;
   std::cout << "\n";
+  for (const std::string& arch : arguments.archs)
+    if (std::ranges::none_of(container.sections(), [&](const package_file::Section& section) { return section.name.find(arch) != section.name.npos; }))
+      std::cout << arch << ": not used, since no part of the model is on a device of this kind\n";
   if (container.signer()) std::cout << "signed with key " << package_file::to_hex(*container.signer()) << "\n";
   return success;
 }

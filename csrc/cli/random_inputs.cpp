@@ -128,6 +128,14 @@ std::optional<c10::IValue> parse_scalar(const std::string& text) {
   return std::nullopt;
 }
 
+void require_device(Device device) {
+  try {
+    at::empty({0}, at::TensorOptions().device(torch_bridge::to_torch(device)));
+  } catch (const c10::Error&) {  // torch lists its kernels
+    throw_user_error("--input: this machine has no device {}", to_string(device));
+  }
+}
+
 }  // namespace
 
 c10::IValue make_random_input(const std::string& text) {
@@ -141,6 +149,7 @@ c10::IValue make_random_input(const std::string& text) {
   if (const std::string rest = text.substr(close + 1); !rest.empty())
     device = rest.starts_with(on) ? find_device(std::string_view(rest).substr(on.size())) : std::nullopt;
   if (!device) throw_user_error("--input: expected a device behind the sizes, as f32[2, 3] on cuda:0, found '{}'", text);
+  require_device(*device);
   const std::vector<int64_t> sizes = parse_sizes(std::string_view(text).substr(open + 1, close - open - 1), text);
   constexpr int64_t most = int64_t{1} << 48;
   int64_t count = 1;

@@ -130,12 +130,12 @@ void check_symbols(const plan::Plan& plan, const Tables& tables, const std::vect
       throw_user_error("{} is {}, but {} is {} elsewhere in this call: they must be equal", place_text(plan, binding), value, symbol, values[binding.slot]);
     }
     if (value < binding.range.low || value > binding.range.high) {
-      throw_user_error("{} is {}, but the graph was compiled for {}; compile it again for this size", place_text(plan, binding), value,
-                       range_text(symbol, binding.range));
+      throw_user_error("{} is {}, but the graph was compiled for {}; compile it again for this size (an exported model: export it again first)",
+                       place_text(plan, binding), value, range_text(symbol, binding.range));
     }
     if (binding.divisor > 1 && value % binding.divisor != 0) {
-      throw_user_error("{} is {}, but the graph was compiled for multiples of {}; compile it again for this size", place_text(plan, binding), value,
-                       binding.divisor);
+      throw_user_error("{} is {}, but the graph was compiled for multiples of {}; compile it again for this size (an exported model: export it again first)",
+                       place_text(plan, binding), value, binding.divisor);
     }
   }
 }

@@ -175,8 +175,7 @@ void assign(std::string& target, std::string_view name, std::string_view value) 
       throw_user_error("option '{}': expected {}, separated by commas, found '{}'", name, form->expected, item);
     if (is_open || is_accepted(words, item)) continue;
     std::string known;
-    for (std::string_view word : words)
-      if (!stands_for_names(word)) known += fmt::format("{}'{}'", known.empty() ? "" : ", ", word);
+    for (std::string_view word : words) known += fmt::format("{}'{}'", known.empty() ? "" : ", ", word);
     throw_user_error("option '{}': expected {} of {}, found '{}'", name, is_list ? "any, separated by commas," : "one", known, item);
   }
   target = std::string(value);
@@ -204,7 +203,7 @@ std::string environment_variable(std::string_view option) {
 std::vector<std::string_view> option_values(std::string_view option) {
   const OptionInfo& row = row_of(option);
   std::vector<std::string_view> words = row.type == "std::string" ? alternatives(row) : std::vector<std::string_view>();
-  std::erase_if(words, stands_for_names);
+  std::erase_if(words, [](std::string_view word) { return stands_for_names(word) && word.find(':') == word.npos; });
   return words;
 }
 

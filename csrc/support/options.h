@@ -34,7 +34,7 @@ struct VariableInfo {
 };
 std::span<const VariableInfo> variable_table();
 std::string environment_variable(std::string_view option);
-std::vector<std::string_view> option_values(std::string_view option);  // the words that it accepts; empty: see its type
+std::vector<std::string_view> option_values(std::string_view option);  // the words that it accepts, "after:STAGE" among them; empty: see its type
 // UserError lists the known names for an unknown one, and what is expected for a bad value.
 void set_option(Options& options, std::string_view name, std::string_view value);
 std::string get_option(const Options& options, std::string_view name);  // as set_option reads it; of Options(): the default

@@ -384,6 +384,7 @@ def test_compile_torchscript(script, tmp_path):
         (["run", "--input", "f32[1, x]"], "--input: expected sizes, found 'f32[1, x]'"),
         (["run", "--input", "f32[-1]"], "--input: expected sizes, found 'f32[-1]'"),
         (["run", "--input", "f32[2] on gpu"], "expected a device behind the sizes"),
+        (["run", "--input", "f32[2] on cuda:60"], "--input: this machine has no device cuda:60"),
         (["run", "--input", "f32[9223372036854775807, 9223372036854775807]"], "fits into memory"),
         (["run", "--size", "s0=3", "--input", "f32[1]"], "--size: TorchScript files have no symbols"),
         (["compile", "-o", "/nowhere/model.pt", *SHAPES], "/nowhere/model.pt: "),

@@ -356,8 +356,9 @@ def test_the_program_makes_and_takes_packages(packaged, device, tmp_path):
         assert done.returncode == status, done.stdout + done.stderr
         return done.stdout
 
-    path = tmp_path / "model.cxxi"
-    text = command("compile", folder / "model.pt2", "-o", path, "--weights", "beside", "--sign", folder / "key.pem")
+    path, other = tmp_path / "model.cxxi", "sm_80" if device == "cpu" else "x86-64-v3"
+    text = command("compile", folder / "model.pt2", "-o", path, "--weights", "beside", "--sign", folder / "key.pem", "--arch", other)
+    assert f"{other}: not used, since no part of the model is on a device of this kind" in text and text.count("not used") == 1
     assert f"signed with key {PUBLIC_KEY}" in text and (tmp_path / "model.cxxi.weights").exists()
     shown = command("inspect", path)
     for part in (f"signed with key {PUBLIC_KEY}", "x86-64" if device == "cpu" else "sm_", "weights: ", "code"):

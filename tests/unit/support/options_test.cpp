@@ -53,7 +53,7 @@ TEST_CASE("an option of several words takes each of them and names the wrong one
   set_option(options, "dump", "graph,after:lower");  // names of stages are the driver's to check
   REQUIRE(options.dump == "graph,after:lower");
   set_option(options, "dump", "");
-  REQUIRE_THROWS_WITH(set_option(options, "dump", "graph,plans"), mentions("'source', 'all', found 'plans'"));
+  REQUIRE_THROWS_WITH(set_option(options, "dump", "graph,plans"), mentions("'source', 'all', 'after:STAGE', found 'plans'"));
   REQUIRE(options.dump.empty());
 }
 
