@@ -6,7 +6,7 @@ from typing import Any, Mapping
 
 import torch
 
-from . import _C, config
+from . import _C, config, errors
 
 
 def optimize(module: torch.jit.ScriptModule, *, options: Mapping[str, Any] | None = None) -> torch.jit.ScriptModule:
@@ -21,11 +21,19 @@ def optimize(module: torch.jit.ScriptModule, *, options: Mapping[str, Any] | Non
             compiler unless ``wait`` is False.
 
     Raises:
-        UserError: the module or a submodule is in training mode.
+        UserError: it is not a ScriptModule, or the module or a submodule is in training mode.
     """
-    return torch.jit._recursive.wrap_cpp_module(_C.optimize_torchscript(module._c, config.resolve(options)))
+    script = _script(module, "optimize", "torch.jit.script or torch.jit.trace")
+    return torch.jit._recursive.wrap_cpp_module(_C.optimize_torchscript(script, config.resolve(options)))
 
 
 def describe(optimized: torch.jit.ScriptModule) -> str:
     """What became of each compiled part of a module that ``optimize`` returned, for people."""
-    return _C.describe_torchscript(optimized._c)
+    return _C.describe_torchscript(_script(optimized, "describe", "optimize"))
+
+
+def _script(module: Any, caller: str, origin: str) -> Any:
+    """The module as C++ knows it. origin: what makes such modules."""
+    if not isinstance(module, torch.jit.ScriptModule):
+        raise errors.UserError(f"{caller}: expected a ScriptModule, from {origin}, found {type(module).__name__}")
+    return module._c

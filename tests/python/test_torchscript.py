@@ -459,6 +459,18 @@ def test_training_mode_is_refused() -> None:
         cxxinductor.optimize(torch.jit.script(module))
 
 
+def exported() -> torch.export.ExportedProgram:
+    return torch.export.export(nn.Linear(2, 2).eval(), (torch.ones(1, 2),))
+
+
+@pytest.mark.parametrize("model, found", [(lambda: nn.Linear(2, 2).eval(), "Linear"), (exported, "ExportedProgram"), (lambda: None, "NoneType")])
+def test_only_torchscript_is_taken(model: Any, found: str) -> None:
+    with pytest.raises(cxxinductor.UserError, match=f"optimize: expected a ScriptModule, from torch.jit.script or torch.jit.trace, found {found}"):
+        cxxinductor.optimize(model())
+    with pytest.raises(cxxinductor.UserError, match=f"describe: expected a ScriptModule, from optimize, found {found}"):
+        torchscript.describe(model())
+
+
 # Where a region cannot be compiled for some arguments, it is split there.
 
 
