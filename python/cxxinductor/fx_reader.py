@@ -71,6 +71,8 @@ _REAL_CALLS = {
 # Calls that give what a tensor's metadata says.
 _SYMBOLIC_CALLS = {f"aten::sym_{name}" for name in ("size", "stride", "numel", "storage_offset", "is_contiguous")}
 
+_NUMBERS = (int, float, torch.SymBool, torch.SymFloat, torch.SymInt)
+
 # Their results from the second on are positions and counts, of int64; PyTorch records them with the dtype of the values.
 _POSITIONS = {
     torch.ops.aten._unique2.default,
@@ -78,6 +80,14 @@ _POSITIONS = {
     torch.ops.aten.unique_consecutive.default,
     torch.ops.aten.unique_dim_consecutive.default,
 }
+
+
+def can_read(node: Node) -> bool:
+    """Whether a node between inputs and output is of those that are read: an attribute, a call of an op, or any function that gives a number."""
+    if node.op != "call_function":
+        return node.op == "get_attr"
+    is_op = isinstance(node.target, (torch._ops.OpOverload, torch._ops.HigherOrderOperator))
+    return is_op or node.target is operator.getitem or isinstance(node.meta.get("val"), _NUMBERS)
 
 
 class _Unreadable:
@@ -155,13 +165,13 @@ class _Reader:
         return ReadGraph(self._builder, self._constants, self._input_conversions, self._output_conversions)
 
     def _read_node(self, node: Node) -> None:
+        if not can_read(node):
+            raise Unsupported(f"{where(node)}: is not a dispatcher op")
         if node.op == "get_attr":
             self._values[node] = self._attribute(node)
-        elif node.op == "call_function":
+        else:
             self._values[node] = self._call(node)
             self._assert_what_is_known(node)
-        else:
-            raise Unsupported(f"{where(node)}: nodes of kind {node.op} are not read")
 
     # ---- inputs --------------------------------------------------------------------------------------------------
 
@@ -352,9 +362,9 @@ class _Reader:
     def _symbolic_call(self, node: Node, value: Any) -> Any:
         if isinstance(value, (int, torch.SymInt)) and not isinstance(value, bool):
             return self._size(value)
-        if isinstance(value, (bool, float, torch.SymBool, torch.SymFloat)):
+        if isinstance(value, _NUMBERS):
             return _Unreadable(f"{node.target} of type {type(value).__name__}")
-        raise Unsupported(f"{where(node)}: is not a dispatcher op")
+        raise Unsupported(f"{where(node)}: returns a {type(value).__name__}")
 
     def _result(self, node: Node, number: int, value: Any, count: int) -> Any:
         if value is None:

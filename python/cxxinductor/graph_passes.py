@@ -6,7 +6,6 @@ error that names the pass. Nodes that it makes or changes get their metadata her
 
 from __future__ import annotations
 
-import operator
 from typing import Any, Callable, Iterable, NamedTuple, Sequence
 
 import torch
@@ -15,7 +14,7 @@ from torch._subclasses import FakeTensor, FakeTensorMode
 from torch.fx import Graph, GraphModule, Node
 from torch.utils._pytree import tree_leaves
 
-from . import reports
+from . import fx_reader, reports
 from .errors import UserError
 from .registry import Registry, Snapshot
 from .user_decompositions import described, same_strides, same_tensors
@@ -207,17 +206,20 @@ def record_values(graph: Graph, changed: set[Node], what: str) -> None:
     mode = fake_mode_of(graph)
     recorded: set[Node] = set()
     for node in graph.nodes:
-        if node.op != "call_function" or not (node in changed or recorded.intersection(node.all_input_nodes)):
+        if node.op in ("placeholder", "output") or not (node in changed or recorded.intersection(node.all_input_nodes)):
             continue
         if isinstance(node.target, torch._ops.HigherOrderOperator) or node.meta.get("unbacked_bindings"):
             if node in changed and "val" not in node.meta:
                 raise UserError(f"{what} made {node.format_node()}: expected calls of ops whose sizes follow from their operands")
-            continue
-        is_arithmetic = getattr(node.target, "__module__", "") == operator.add.__module__  # on sizes, and getitem
-        if not isinstance(node.target, torch._ops.OpOverload) and not is_arithmetic and "val" not in node.meta:
-            raise UserError(f"{what} made {node.format_node()}: expected calls of ops such as torch.ops.aten.add.Tensor")
-        node.meta["val"] = value_of_call(node, mode, what)
-        recorded.add(node)
+        elif node.op == "call_function":
+            node.meta["val"] = value_of_call(node, mode, what)
+            recorded.add(node)
+        if not fx_reader.can_read(node):
+            raise _not_an_op(node, what)
+
+
+def _not_an_op(node: Node, what: str) -> UserError:
+    return UserError(f"{what} made {node.format_node()}: expected calls of ops such as torch.ops.aten.add.Tensor")
 
 
 def fake_mode_of(graph: Graph) -> FakeTensorMode:
@@ -230,6 +232,9 @@ def fake_mode_of(graph: Graph) -> FakeTensorMode:
 
 def value_of_call(node: Node, mode: FakeTensorMode, what: str) -> Any:
     """What the node's op returns for the recorded values of its operands."""
+    for operand in node.all_input_nodes:
+        if "val" not in operand.meta:  # an attribute
+            raise _not_an_op(operand, what)
     args, kwargs = torch.fx.node.map_arg((node.args, dict(node.kwargs)), lambda operand: operand.meta["val"])
     try:
         with mode, torch.no_grad(), torch._C._DisableAutocast():

@@ -272,6 +272,27 @@ def calls_a_python_function(graph):
     del node.meta["val"]
 
 
+def keeps_the_metadata_of_a_python_function(graph):
+    next(node for node in graph.nodes if node.op == "call_function").target = torch.neg
+
+
+def calls_a_packet_of_overloads(graph):
+    next(node for node in graph.nodes if node.op == "call_function").target = aten.neg
+
+
+def calls_a_method(graph):
+    node = next(node for node in graph.nodes if node.op == "call_function")
+    with graph.inserting_before(node):
+        node.args = (graph.call_method("neg", (node.args[0],)), *node.args[1:])
+
+
+def reads_an_attribute(graph):
+    graph.owning_module.register_buffer("of_the_pass", torch.ones(8))
+    node = next(node for node in graph.nodes if node.op == "call_function")
+    with graph.inserting_before(node):
+        node.args = (graph.get_attr("of_the_pass"), *node.args[1:])
+
+
 def calls_with_garbage(graph):
     node = next(node for node in graph.nodes if node.op == "call_function")
     node.args = (node.args[0], "garbage")
@@ -290,7 +311,11 @@ def returns_garbage(graph):
         (drops_outputs, "changed the graph's outputs: expected 2"),
         (adds_an_input, "changed the graph's inputs"),
         (uses_before_definition, "left a graph that is not valid"),
-        (calls_a_python_function, "made .*expected calls of ops such as torch.ops.aten.add.Tensor"),
+        (calls_a_python_function, r"made .*torch.neg.*expected calls of ops such as torch.ops.aten.add.Tensor"),
+        (keeps_the_metadata_of_a_python_function, r"made .*torch.neg.*expected calls of ops such as torch.ops.aten.add.Tensor"),
+        (calls_a_packet_of_overloads, "made .*aten.neg.*expected calls of ops such as torch.ops.aten.add.Tensor"),
+        (calls_a_method, "made .*call_method.*expected calls of ops such as torch.ops.aten.add.Tensor"),
+        (reads_an_attribute, "made .*of_the_pass.*expected calls of ops such as torch.ops.aten.add.Tensor"),
         (calls_with_garbage, "made a call that cannot be"),
         (returns_garbage, "changed output 0 of the graph.*found 'garbage'"),
     ],
@@ -298,7 +323,7 @@ def returns_garbage(graph):
 def test_a_wrong_pass_is_an_error_that_names_it(device, register, function, message):
     register(cxxinductor.register_graph_pass, function, when="inference")
     with pytest.raises(Exception, match=f"(?s)pass {function.__name__} \\(inference graph\\) {message}"):
-        compiled(lambda x: (x + 1, x[:4] * 2))(torch.randn(8, device=device))
+        compiled(lambda x: (x.exp() + 1, x[:4] * 2))(torch.randn(8, device=device))
 
 
 def test_a_wrong_pass_over_a_backward_graph_is_an_error(device, register):
@@ -306,6 +331,19 @@ def test_a_wrong_pass_over_a_backward_graph_is_an_error(device, register):
     x = torch.randn(8, device=device, requires_grad=True)
     with pytest.raises(Exception, match="pass raises .backward graph. raised RuntimeError: no such thing"):
         compiled(lambda x: x.exp().sum())(x).backward()
+
+
+def test_a_pass_may_call_functions_of_sizes(device, register):
+    def adds_the_larger_size(graph):
+        for node in list(graph.nodes):
+            if node.target is aten.add.Tensor:
+                with graph.inserting_before(node):
+                    rows, columns = (graph.call_function(aten.sym_size.int, (node.args[0], i)) for i in range(2))
+                    node.args = (node.args[0], graph.call_function(torch.sym_max, (rows, columns)))
+
+    register(cxxinductor.register_graph_pass, adds_the_larger_size, when="inference", version="1")
+    x = torch.randn(4, 5, device=device)
+    torch.testing.assert_close(compiled(lambda x: x + 1, dynamic=True)(x), x + 5)
 
 
 def test_a_pass_may_not_drop_what_a_graph_writes(device, register):
