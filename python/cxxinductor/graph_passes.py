@@ -62,14 +62,15 @@ def _run_one(gm: GraphModule, what: str, function: Callable[[Graph], str | None]
         note = function(graph)
     except Exception as error:
         raise UserError(f"{what} raised {type(error).__name__}: {error}") from error
-    if list(graph.nodes) == list(nodes) and all(nodes[node] == _call(node) for node in graph.nodes):
-        return
-    before.require_valid(graph, what)
-    record_values(graph, {node for node in graph.nodes if nodes.get(node) != _call(node)}, what)
-    before.require_same_writes(graph, what)
-    before.restore_outputs(graph, what)
-    gm.recompile()
-    reports.note_extension(f"{what}{': ' + note if note else ''}")
+    changed = list(graph.nodes) != list(nodes) or any(nodes[node] != _call(node) for node in graph.nodes)
+    if changed:
+        before.require_valid(graph, what)
+        record_values(graph, {node for node in graph.nodes if nodes.get(node) != _call(node)}, what)
+        before.require_same_writes(graph, what)
+        before.restore_outputs(graph, what)
+        gm.recompile()
+    if changed or note:
+        reports.note_extension(f"{what}{': ' + note if note else ''}")
 
 
 def _call(node: Node) -> tuple[Any, ...]:

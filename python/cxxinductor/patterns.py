@@ -1,17 +1,21 @@
 """Patterns that users register: the part of a graph that computes what one function does is replaced by what another one does.
 
-Both functions are traced to graphs of ATen ops, with the decompositions that AOTAutograd gets. PyTorch's matcher finds the first one in a graph.
-The second one takes its place where its results have the same dtype, device and sizes, which depends on what the graph gives it.
+Both functions are traced to graphs of ATen ops as AOTAutograd traces models, with the decompositions that it gets. PyTorch's matcher finds the
+first one in a graph. The second one takes its place where its results have the same dtype, device and sizes, which depends on what the graph gives it.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Callable, Sequence
+from typing import Any, Callable, NamedTuple, Sequence
 
+import sympy
 import torch
 from torch import Tensor
+from torch._dispatch.python import enable_python_dispatcher
+from torch._functorch._aot_autograd.functional_utils import has_data_mutation
 from torch._subclasses import FakeTensor
+from torch._subclasses.functional_tensor import FunctionalTensorMode, dispatch_functionalize
 from torch.fx import Graph, Node
 from torch.fx.experimental import _config as symbolic_shapes_config
 from torch.fx.experimental.proxy_tensor import make_fx
@@ -29,8 +33,8 @@ def make(pattern: Callable[..., Any], replacement: Callable[..., Any], example_i
     """Traces both functions on the inputs.
 
     Raises:
-        UserError: a function cannot be traced, has tensors of its own, writes or draws random numbers; the pattern is no computation of all of
-            its inputs; or the two return other things.
+        UserError: a function cannot be traced, has tensors of its own, calls higher-order operators, writes into inputs or draws random numbers; the
+            pattern is no computation of all of its inputs; or the two return other things.
     """
     of_pattern, of_replacement = _traced(pattern, example_inputs, "pattern"), _traced(replacement, example_inputs, "replacement")
     for node in of_pattern.nodes:
@@ -44,9 +48,8 @@ def make(pattern: Callable[..., Any], replacement: Callable[..., Any], example_i
     if len(wanted) != len(found) or not all(map(same_tensors, wanted, found)):
         texts = [[f"{value.dtype}{list(value.shape)}" for value in values] for values in (wanted, found)]
         raise UserError(f"register_pattern: expected a replacement that returns {', '.join(texts[0])}, as the pattern does, found {', '.join(texts[1])}")
-    read = _sizes_read(replacement, example_inputs) - _sizes_read(pattern, example_inputs)
     sizes = [tuple(value.shape) for value in example_inputs if isinstance(value, Tensor)]
-    return Pattern(of_pattern, of_replacement, check, sizes, bool(read))
+    return Pattern(of_pattern, of_replacement, check, sizes, _conditions(pattern, replacement, example_inputs))
 
 
 def _trace(function: Callable[..., Any], example_inputs: Sequence[Any], tracing_mode: str) -> Graph:
@@ -57,14 +60,30 @@ def _trace(function: Callable[..., Any], example_inputs: Sequence[Any], tracing_
         inputs = list(example_inputs)
         for position, tensor in zip(positions, tensors):
             inputs[position] = tensor
-        return function(*inputs)
+        results = function(*inputs)
+        if any(map(has_data_mutation, tensors)):
+            raise UserError("it writes into an input")
+        return results
 
     # Equal sizes of an example are different symbols.
-    with torch.no_grad(), _disable_current_modes(), torch._C._DisableAutocast(), symbolic_shapes_config.patch(use_duck_shape=False):
-        trace = make_fx(torch.func.functionalize(of_tensors), decompositions.table(), tracing_mode=tracing_mode)
-        graph = trace(*(example_inputs[position].detach() for position in positions)).graph
+    symbols = symbolic_shapes_config.patch(use_duck_shape=False)
+    with torch.no_grad(), _disable_current_modes(), torch._C._DisableAutocast(), symbols, enable_python_dispatcher():
+        tensors = [example_inputs[position].detach() for position in positions]
+        functional = dispatch_functionalize(of_tensors, FunctionalTensorMode())
+        graph = make_fx(functional, decompositions.table(), tracing_mode=tracing_mode)(*tensors).graph
     graph.eliminate_dead_code()
     return graph
+
+
+def _draws_random_numbers(node: Node) -> bool:
+    """Whether a call of an op that may draw them does: not with a dropout_p of 0."""
+    if torch.Tag.nondeterministic_seeded not in node.target.tags:
+        return False
+    for position, argument in enumerate(node.target._schema.arguments):
+        if argument.name == "dropout_p":
+            given = node.kwargs.get("dropout_p", argument.default_value)
+            return (node.args[position] if position < len(node.args) else given) != 0
+    return True
 
 
 def _traced(function: Callable[..., Any], example_inputs: Sequence[Any], what: str) -> Graph:
@@ -75,7 +94,9 @@ def _traced(function: Callable[..., Any], example_inputs: Sequence[Any], what: s
     for node in graph.nodes:
         if node.op == "get_attr":
             raise UserError(f"register_pattern: the {what} holds a tensor of its own: make it an input, or make it with torch.full")
-        if isinstance(node.target, torch._ops.OpOverload) and (node.target._schema.is_mutable or torch.Tag.nondeterministic_seeded in node.target.tags):
+        if isinstance(node.target, torch._ops.HigherOrderOperator):
+            raise UserError(f"register_pattern: the {what} calls the higher-order operator {node.target}: expected ops that return new tensors")
+        if isinstance(node.target, torch._ops.OpOverload) and (node.target._schema.is_mutable or _draws_random_numbers(node)):
             raise UserError(f"register_pattern: the {what} calls {node.target}, which writes or draws random numbers")
     results = _results(graph)
     if not results or not all(isinstance(node, Node) and isinstance(node.meta.get("val"), Tensor) for node in results):
@@ -83,20 +104,56 @@ def _traced(function: Callable[..., Any], example_inputs: Sequence[Any], what: s
     return graph
 
 
-def _sizes_read(function: Callable[..., Any], example_inputs: Sequence[Any]) -> set[str]:
-    """What the function makes of the sizes of its inputs: numbers that it computes with (of which no two functions have the same), and conditions."""
+class _Sizes(NamedTuple):
+    """What a function does with the sizes of its inputs."""
+
+    symbols: list[tuple[Any, ...]]  # of each tensor among the inputs
+    conditions: set[sympy.Basic]  # what has to hold of them
+    computes: bool  # whether it computes numbers of them
+
+
+def _sizes_of(function: Callable[..., Any], example_inputs: Sequence[Any]) -> _Sizes | None:
+    """None of what cannot be traced with symbols: each size may count."""
     try:
         graph = _trace(function, example_inputs, "symbolic")
-    except Exception:  # of what cannot be traced with symbols each size may count
-        return {f"all of {id(function)}"}
-    numbers = {f"{node} of {id(function)}" for node in graph.nodes if isinstance(node.meta.get("val"), (int, torch.SymInt, torch.SymFloat))}
-    shape_env = next((node.meta["val"].fake_mode.shape_env for node in graph.nodes if isinstance(node.meta.get("val"), FakeTensor)), None)
-    return numbers | {str(guard.expr) for guard in (shape_env.guards if shape_env is not None else ())}
+    except Exception:  # the function's own
+        return None
+    values = [node.meta["val"] for node in graph.nodes if node.op == "placeholder"]
+    # _expr: as it was before conditions made it equal to others.
+    symbols = [tuple(size.node._expr if isinstance(size, torch.SymInt) else size for size in value.shape) for value in values]
+    computes = any(isinstance(node.meta.get("val"), (int, torch.SymInt, torch.SymFloat)) for node in graph.nodes)
+    shape_env = next((value.fake_mode.shape_env for value in values if isinstance(value, FakeTensor)), None)
+    return _Sizes(symbols, {guard.expr for guard in (shape_env.guards if shape_env is not None else ())}, computes)
+
+
+def _conditions(pattern: Callable[..., Any], replacement: Callable[..., Any], example_inputs: Sequence[Any]) -> Conditions | None:
+    needed, known = _sizes_of(replacement, example_inputs), _sizes_of(pattern, example_inputs)
+    if needed is None or needed.computes:
+        return None
+    return Conditions(needed.symbols, needed.conditions - (known.conditions if known is not None else set()))
 
 
 def _results(graph: Graph) -> list[Any]:
     (results,) = graph.output_node().args
     return list(results) if isinstance(results, (tuple, list)) else [results]
+
+
+class Conditions(NamedTuple):
+    """What has to hold of the sizes of a match, beyond what the pattern says of them."""
+
+    symbols: list[tuple[Any, ...]]  # that stand for them; numbers where the example's size is 0 or 1
+    conditions: set[sympy.Basic]
+
+    def hold(self, values: Sequence[Tensor]) -> bool:
+        if not self.conditions:
+            return True
+        if any(value.dim() != len(symbols) for value, symbols in zip(values, self.symbols)):
+            return False
+        pairs = [pair for value, symbols in zip(values, self.symbols) for pair in zip(symbols, value.shape)]
+        if not all(guard_or_false(size == symbol) for symbol, size in pairs if isinstance(symbol, int)):
+            return False
+        sizes = {symbol: size.node.expr if isinstance(size, torch.SymInt) else sympy.Integer(size) for symbol, size in pairs}
+        return all(condition.xreplace(sizes) == sympy.true for condition in self.conditions)
 
 
 @dataclass(frozen=True)
@@ -107,15 +164,17 @@ class Pattern:
     replacement: Graph
     check: Callable[..., bool] | None
     sizes: list[tuple[int, ...]]  # of the example's tensors
-    only_sizes: bool  # the replacement is right for those sizes alone: it was traced with them as numbers
+    conditions: Conditions | None  # under which the replacement is right for other sizes; None: it was traced with those as numbers
 
-    def __call__(self, graph: Graph) -> str:
+    def __call__(self, graph: Graph) -> str | None:
         matcher = SubgraphMatcher(self.pattern, match_output=False, match_placeholder=False, remove_overlapping_matches=True)
         newer: dict[Node, Node] = {}
         try:
             matches = matcher.match(graph)
         except KeyError:  # PyTorch's matcher, where no node of the graph is like one of several results: nothing matches
             matches = []
+        if not matches:
+            return None
         replaced = sum(self._replace(graph, match, newer) for match in matches)
         left = len(matches) - replaced
         return f"{replaced} replaced" + (f", {left} left as they were" if left else "")
@@ -123,7 +182,7 @@ class Pattern:
     def _replace(self, graph: Graph, match: InternalMatch, newer: dict[Node, Node]) -> bool:
         """Whether the match was replaced. newer: by node that an earlier match computed, what computes it now."""
         operands = [newer.get(operand, operand) for operand in match.placeholder_nodes]
-        if not all(self._fits(operand, sizes) for operand, sizes in zip(operands, self.sizes)):
+        if not self._fits([operand.meta.get("val") if isinstance(operand, Node) else operand for operand in operands]):
             return False
         if self.check is not None and not self.check(*(node.meta.get("val") if isinstance(node, Node) else node for node in operands)):
             return False
@@ -140,12 +199,13 @@ class Pattern:
                 graph.erase_node(node)
         return True
 
-    def _fits(self, operand: Any, sizes: tuple[int, ...]) -> bool:
-        """Whether an operand may stand for an example's tensor."""
-        value = operand.meta.get("val") if isinstance(operand, Node) else operand
-        if not isinstance(value, Tensor):
+    def _fits(self, values: Sequence[Any]) -> bool:
+        """Whether the operands may stand for the example's tensors."""
+        if not all(isinstance(value, Tensor) for value in values):
             return False
-        return not self.only_sizes or (value.dim() == len(sizes) and all(guard_or_false(x == y) for x, y in zip(value.shape, sizes)))
+        if self.conditions is not None and self.conditions.hold(values):
+            return True
+        return all(value.dim() == len(sizes) and all(guard_or_false(x == y) for x, y in zip(value.shape, sizes)) for value, sizes in zip(values, self.sizes))
 
     def _insert(self, place: Node, operands: Sequence[Any], olds: Sequence[Node]) -> list[Any] | None:
         """The results of the replacement, whose nodes are put in front of a node; None, and no nodes, where it does not compute what the old ones do."""

@@ -57,3 +57,15 @@ def fresh_state():
     with torch._functorch.config.patch(enable_autograd_cache=False):
         yield
     torch._dynamo.reset()
+
+
+@pytest.fixture
+def register(request):
+    """Registers for one test."""
+
+    def register(function, *args, **kwargs):
+        registration = function(*args, **kwargs)
+        request.addfinalizer(registration.remove)
+        return registration
+
+    return register

@@ -1,56 +1,16 @@
-"""Decompositions, passes and patterns that users register in Python."""
+"""Decompositions and passes over FX graphs that users register in Python."""
 
 import threading
 
 import pytest
 import torch
 from children import run_python
+from graph_extensions import calls_of, compiled, ops
 
 import cxxinductor
 from cxxinductor import UserError
 
 aten = torch.ops.aten
-LIBRARY = torch.library.Library("graph_extension_tests", "DEF")
-ops = torch.ops.graph_extension_tests
-
-
-def _scaled(x, factor=2.0):
-    return x * factor
-
-
-LIBRARY.define("scaled(Tensor x, float factor=2.0) -> Tensor")
-LIBRARY.impl("scaled", _scaled, "CompositeExplicitAutograd")
-torch.library.register_fake("graph_extension_tests::scaled", lambda x, factor=2.0: torch.empty_like(x), lib=LIBRARY)
-torch.library.register_autograd(
-    "graph_extension_tests::scaled",
-    lambda ctx, grad: (ops.scaled(grad, ctx.factor), None),
-    setup_context=lambda ctx, inputs, output: setattr(ctx, "factor", inputs[1] if len(inputs) > 1 else 2.0),
-    lib=LIBRARY,
-)
-
-
-@pytest.fixture
-def register(request):
-    """Registers for one test."""
-
-    def register(function, *args, **kwargs):
-        registration = function(*args, **kwargs)
-        request.addfinalizer(registration.remove)
-        return registration
-
-    return register
-
-
-def compiled(fn, **kwargs):
-    torch._dynamo.reset()
-    return torch.compile(fn, backend="cxxinductor", **kwargs)
-
-
-def calls_of(fn, *inputs, **kwargs):
-    """The result, and how often ATen was called."""
-    cxxinductor.reset_counters()
-    result = compiled(fn, **kwargs)(*inputs)
-    return result, cxxinductor.counters()["extern"]
 
 
 # ---- decompositions ------------------------------------------------------------------------------------------------
@@ -403,177 +363,8 @@ def test_registering_is_safe_in_threads(register):
     assert not [name for name in cxxinductor.graph_passes.REGISTRY.entries() if name.startswith("threaded")]
 
 
-# ---- patterns ------------------------------------------------------------------------------------------------------
-
-
-def sum_of_squares(x, y):
-    return x * x + y * y
-
-
-def scaled_pair(x, y):
-    return ops.scaled(x, 1.0) + ops.scaled(y, 1.0)
-
-
-def pair():
-    return [torch.empty(3), torch.empty(3)]
-
-
-def test_a_pattern_is_replaced_in_inference_and_training(device, register):
-    register(cxxinductor.register_pattern, sum_of_squares, scaled_pair, [value.to(device) for value in pair()])
-    fn = lambda x, y: (sum_of_squares(x + 1, y) * 3).sum()  # noqa: E731
-    x, y = torch.randn(6, 7, device=device), torch.randn(6, 7, device=device)
-    result, calls = calls_of(fn, x, y)
-    assert calls == 2
-    torch.testing.assert_close(result, ((x + 1 + y) * 3).sum())
-    x.requires_grad_()
-    report = cxxinductor.explain(lambda x, y: fn(x, y).backward(), x, y)
-    assert report.extensions == ["pattern sum_of_squares (joint graph): 1 replaced"]
-    torch.testing.assert_close(x.grad, 6 * (x.detach() + 1))
-
-
-def test_a_pattern_that_matches_nothing_changes_nothing(device, register):
-    register(cxxinductor.register_pattern, sum_of_squares, scaled_pair, [value.to(device) for value in pair()])
-    report = cxxinductor.explain(lambda x: x * 2 + 1, torch.randn(6, device=device))
-    assert report.extensions == [] and report.counters["extern"] == 0
-
-
-def test_a_pattern_with_a_check_and_values_that_others_read(device, register):
-    seen = []
-
-    def check(x, y):
-        seen.append((tuple(x.shape), x.device.type))
-        return x.shape[0] > 4
-
-    register(cxxinductor.register_pattern, sum_of_squares, scaled_pair, [value.to(device) for value in pair()], check=check, version="1")
-    assert calls_of(sum_of_squares, torch.randn(3, device=device), torch.randn(3, device=device))[1] == 0
-    assert calls_of(sum_of_squares, torch.randn(5, device=device), torch.randn(5, device=device))[1] == 2
-    assert seen == [((3,), device), ((5,), device)]
-
-    def reads_inside(x, y):
-        square = x * x
-        return square + y * y, square
-
-    assert calls_of(reads_inside, torch.randn(5, device=device), torch.randn(5, device=device))[1] == 0
-
-
-def test_a_replacement_of_other_metadata_is_not_taken(device, register):
-    """It was traced for f32 and three elements; there it is another."""
-
-    def as_f32(x, y):
-        return x * 2 + y + torch.zeros(3, device=x.device)
-
-    def pattern(x, y):
-        return x * 2 + y
-
-    register(cxxinductor.register_pattern, pattern, as_f32, [value.to(device) for value in pair()], when="inference")
-    for dtype, size in ((torch.bfloat16, 3), (torch.float32, 5)):
-        x, y = torch.randn(size, device=device, dtype=dtype), torch.randn(size, device=device, dtype=dtype)
-        report = cxxinductor.explain(pattern, x, y)
-        assert all("0 replaced, 1 left as they were" in line for line in report.extensions)
-        torch.testing.assert_close(compiled(pattern)(x, y), pattern(x, y))
-
-
-def test_matches_follow_one_another_and_sizes_may_be_symbols(device, register):
-    register(cxxinductor.register_pattern, sum_of_squares, scaled_pair, [value.to(device) for value in pair()], when="inference")
-
-    def fn(x, y):
-        return sum_of_squares(sum_of_squares(x, y), sum_of_squares(y, x)).t()
-
-    x, y = torch.randn(4, 5, device=device), torch.randn(4, 5, device=device)
-    for dynamic in (False, True):
-        result, calls = calls_of(fn, x, y, dynamic=dynamic)
-        assert calls == 6
-        torch.testing.assert_close(result, (x + y + y + x).t())
-
-
-def test_a_pattern_of_two_results(device, register):
-    def pattern(x):
-        total = x.sum(-1, keepdim=True)
-        return total, x - total
-
-    def replacement(x):
-        total = ops.scaled(x.sum(-1, keepdim=True), 1.0)
-        return total, x - total
-
-    register(cxxinductor.register_pattern, pattern, replacement, [torch.empty(3, 4, device=device)], when="inference")
-    x = torch.randn(5, 6, device=device)
-    result, calls = calls_of(lambda x: pattern(x * 2), x)
-    assert calls == 1
-    torch.testing.assert_close(result, pattern(x * 2))
-
-
-def test_results_of_a_replacement_lie_as_those_of_the_pattern(device, register):
-    def pattern(x):
-        return x * 2 + 1
-
-    def replacement(x):
-        return (x.t().contiguous() * 2 + 1).t()
-
-    register(cxxinductor.register_pattern, pattern, replacement, [torch.empty(3, 4, device=device)], when="inference")
-    x = torch.randn(5, 6, device=device)
-    report = cxxinductor.explain(lambda x: pattern(x).view(-1), x)
-    assert report.extensions == ["pattern pattern (inference graph): 1 replaced"]
-    torch.testing.assert_close(compiled(lambda x: pattern(x).view(-1))(x), pattern(x).view(-1))
-
-
-def test_patterns_that_are_refused():
-    def refused(pattern, replacement, inputs, message):
-        with pytest.raises(UserError, match=message):
-            cxxinductor.register_pattern(pattern, replacement, inputs, version="1", name="refused").remove()
-
-    x = torch.empty(3)
-    refused(lambda x: x.nope(), lambda x: x, [x], "the pattern cannot be traced: AttributeError")
-    refused(lambda x: x + 1, lambda x: 1 / 0, [x], "the replacement cannot be traced: ZeroDivisionError")
-    refused(lambda x, y: x + 1, lambda x, y: x, [x, x], "does not read its input")
-    refused(lambda x: x, lambda x: x + 1, [x], "the pattern returns an input")
-    refused(lambda x: x + 1, lambda x: (x, x), [x], r"expected a replacement that returns torch.float32\[3\]")
-    refused(lambda x: x + 1, lambda x: x.double(), [x], "found torch.float64")
-    refused(lambda x: x + 1, lambda x: 3, [x], "expected a replacement that returns tensors, found 3")
-    refused(lambda x: x + torch.tensor([1.0, 2.0, 3.0]), lambda x: x, [x], "the pattern holds a tensor of its own")
-    refused(lambda x: x + torch.rand_like(x), lambda x: x, [x], "draws random numbers")
-    with pytest.raises(UserError, match="is a lambda"):
-        cxxinductor.register_pattern(sum_of_squares, lambda x, y: x, pair())
-
-
-def test_a_replacement_may_be_an_input(device, register):
-    def doubled_back(x):
-        return (x * 2.0) / 2.0
-
-    def itself(x):
-        return x
-
-    register(cxxinductor.register_pattern, doubled_back, itself, [torch.empty(3, device=device)], when="inference")
-    x = torch.randn(8, device=device)
-    report = cxxinductor.explain(lambda x: doubled_back(x + 1).exp(), x)
-    assert report.extensions == ["pattern doubled_back (inference graph): 1 replaced"]
-
-
-def test_an_output_is_no_input_where_it_was_none(device, register):
-    """The program may write into what it gets."""
-
-    def doubled_back(x):
-        return (x * 2.0) / 2.0
-
-    def itself(x):
-        return x
-
-    register(cxxinductor.register_pattern, doubled_back, itself, [torch.empty(3, device=device)], when="inference")
-    x = torch.randn(8, device=device)
-    before = x.clone()
-    once, twice = compiled(lambda x: (doubled_back(x), doubled_back(x)))(x)
-    once.zero_()
-    torch.testing.assert_close(x, before)
-    torch.testing.assert_close(twice, before)
-
-
-def test_a_check_that_raises_is_an_error_that_names_the_pattern(device, register):
-    register(cxxinductor.register_pattern, sum_of_squares, scaled_pair, [value.to(device) for value in pair()], check=lambda x, y: 1 / 0, version="1")
-    with pytest.raises(Exception, match="pattern sum_of_squares .inference graph. raised ZeroDivisionError"):
-        compiled(sum_of_squares)(torch.randn(5, device=device), torch.randn(5, device=device))
-
-
 def test_explain_names_registered_ops(device):
-    overload = ops.scaled.default
+    overload = ops.registered.default
     cxxinductor.register_op(overload, **{target: "({0} * {1})" for target in ("cuda", "cpu")})
-    report = cxxinductor.explain(lambda x: ops.scaled(x, 2.0) + 1, torch.randn(8, device=device))
-    assert report.extensions == ["registered op graph_extension_tests.scaled.default"]
+    report = cxxinductor.explain(lambda x: ops.registered(x, 2.0) + 1, torch.randn(8, device=device))
+    assert report.extensions == ["registered op graph_extension_tests.registered.default"]
