@@ -68,7 +68,7 @@ class LoadedModel:
         """
         if self._trees is None:
             self._trees = trees.ModelTrees(self._model.input_structure(), self._model.output_structure())
-        return self._trees.results(self._model.run(self._trees.leaves(args, kwargs)))
+        return self._trees.results(self._model.run(self._trees.leaves(args, kwargs, self._model.input_types)))
 
     def run_leaves(self, *inputs: Any) -> list[Any]:
         """Runs the model on the leaves of its arguments, in the order of ``input_types()``; returns the leaves of its result."""

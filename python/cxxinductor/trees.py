@@ -7,10 +7,11 @@ before PyTorch reads it.
 from __future__ import annotations
 
 import enum
+import itertools
 import json
 import operator
 import sys
-from typing import Any, Sequence
+from typing import Any, Callable, Sequence
 
 from torch.utils import _pytree as pytree
 
@@ -31,8 +32,8 @@ class ModelTrees:
             if args.type is tuple and kwargs.num_children == 0 and all(child.is_leaf() for child in args.children()):
                 self._count = args.num_children
 
-    def leaves(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Sequence[Any]:
-        """In the order of the model's inputs. UserError where they are nested otherwise than at the export."""
+    def leaves(self, args: tuple[Any, ...], kwargs: dict[str, Any], input_types: Callable[[], list[str]]) -> Sequence[Any]:
+        """In the order of the model's inputs. UserError where they are nested otherwise than at the export. input_types: for its message."""
         if not kwargs and (self._arguments is None or len(args) == self._count):
             return args
         if self._arguments is None:
@@ -40,10 +41,37 @@ class ModelTrees:
         try:
             return self._arguments.flatten_up_to((args, kwargs))
         except ValueError as error:
-            raise errors.UserError(f"run: expected (args, kwargs) as {self._arguments}: {error}") from error
+            raise errors.UserError(f"run: {_difference(self._arguments, args, kwargs, input_types()) or error}") from error
 
     def results(self, leaves: list[Any]) -> Any:
         return leaves if self._results is None else pytree.tree_unflatten(leaves, self._results)
+
+
+def _difference(arguments: pytree.TreeSpec, args: tuple[Any, ...], kwargs: dict[str, Any], input_types: list[str]) -> str:
+    """Which arguments are missing or too many, or the first that is nested otherwise; "" where the file says neither. input_types: of the leaves."""
+    if arguments.type is not tuple or [child.type for child in arguments.children()] != [tuple, dict]:
+        return ""
+    positional, keywords = arguments.children()
+    specs, names = positional.children(), keywords.context
+    leaves = iter(input_types)
+    described = [f"({'; '.join(itertools.islice(leaves, spec.num_leaves))})" for spec in (*specs, *keywords.children())]
+    if len(args) != len(specs) or kwargs.keys() != set(names):
+        known = f" ({'; '.join(input_types[: positional.num_leaves])})" if specs else ""
+        wanted = f"{len(specs)} positional argument{'' if len(specs) == 1 else 's'}{known}"
+        named = [f"{name} {types}" for name, types in zip(names, described[len(specs) :])]
+        return f"expected {wanted}{_with_keywords(named)}, found {len(args)}{_with_keywords(list(kwargs))}"
+    whats = [*(f"positional argument {i}" for i in range(len(specs))), *(f"keyword {name}" for name in names)]
+    values = [*args, *(kwargs[name] for name in names)]
+    for what, types, spec, value in zip(whats, described, (*specs, *keywords.children()), values):
+        try:
+            spec.flatten_up_to(value)
+        except ValueError as error:
+            return f"{what} {types}: {error}"
+    return ""
+
+
+def _with_keywords(names: list[str]) -> str:
+    return f" and keyword{'' if len(names) == 1 else 's'} {', '.join(names)}" if names else ""
 
 
 def _read(text: str) -> pytree.TreeSpec | None:

@@ -466,11 +466,13 @@ def test_models_take_and_return_the_containers_of_the_export(nested):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda args, kwargs: (args[:1], kwargs), "arity mismatch; expected 2, but got 1"),
-        (lambda args, kwargs: (args, {**kwargs, "other": 1}), "expected 2, but got 3"),
-        (lambda args, kwargs: (args, {"more": kwargs["more"], "size": 2.0}), "missing key.*scale.*extra key.*size"),
-        (lambda args, kwargs: ((args[0].images, args[1]), kwargs), "Type mismatch"),
-        (lambda args, kwargs: ((args[0], list(args[1])), kwargs), "type mismatch"),
+        (lambda args, kwargs: (args[:1], kwargs), r"^run: expected 2 positional arguments \(batch_images: f32\[.*; sizes_1: f32.*\) and keywords more \(.*; .*\), scale \(.*\), found 1 and keywords more, scale$"),
+        (lambda args, kwargs: ((), {}), r"^run: expected 2 positional arguments \(.*\) and keywords more \(.*\), scale \(.*\), found 0$"),
+        (lambda args, kwargs: (args, {**kwargs, "other": 1}), "found 2 and keywords more, scale, other$"),
+        (lambda args, kwargs: (args, {"more": kwargs["more"], "size": 2.0}), r"keywords more \(.*\), scale \(.*\), found 2 and keywords more, size$"),
+        (lambda args, kwargs: ((args[0].images, args[1]), kwargs), r"^run: positional argument 0 \(batch_images: .*; batch_mask: .*\): Type mismatch; expected .*Batch.*Tensor"),
+        (lambda args, kwargs: ((args[0], list(args[1])), kwargs), r"^run: positional argument 1 \(sizes_0: .*\): Node type mismatch; expected .*tuple.*list"),
+        (lambda args, kwargs: (args, {**kwargs, "more": {"a": 1}}), r"^run: keyword more \(.*\): Node arity mismatch; expected 2, but got 1"),
         (lambda args, kwargs: ((args[0], (args[1], args[1])), kwargs), "found a tuple"),
     ],
 )  # fmt: skip
@@ -480,6 +482,19 @@ def test_arguments_that_are_nested_otherwise_are_errors(nested, change, message)
     args, kwargs = change(args, kwargs)
     with pytest.raises(cxxinductor.UserError, match=message):
         model.run(*args, **kwargs)
+
+
+def test_errors_of_calls_name_the_inputs(tmp_path):
+    class Doubled(nn.Module):
+        def forward(self, images):
+            return images * 2
+
+    torch.export.save(torch.export.export(Doubled(), (torch.randn(3, 16),)), tmp_path / "model.pt2")
+    model, x = cxxinductor.load(tmp_path / "model.pt2"), torch.randn(3, 16)
+    expected = r"^run: expected 1 positional argument \(images: f32\[3, 16\] on cpu\), found "
+    for args, kwargs, found in (((), {}, "0"), ((), {"images": x}, "0 and keyword images"), ((x, 3), {}, "2")):
+        with pytest.raises(cxxinductor.UserError, match=f"{expected}{found}$"):
+            model.run(*args, **kwargs)
 
 
 def tree(kind, context):
