@@ -161,6 +161,9 @@ def register_pattern(
         UserError: a function cannot be traced, the two return other things, a function needs a version, or the name is registered.
     """
     name = name or getattr(pattern, "__name__", type(pattern).__name__)
+    if not isinstance(example_inputs, (list, tuple)):
+        found = type(example_inputs).__name__
+        raise UserError(f"register_pattern({name}): example inputs: expected a list or tuple of tensors, found {found}")
     functions = [pattern, replacement, *([check] if check is not None else [])]
     identities = [identity_of(function, version, f"register_pattern({name})") for function in functions]
     places = graph_passes.when_of(when, f"register_pattern({name})")

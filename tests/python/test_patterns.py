@@ -181,6 +181,8 @@ def test_patterns_that_are_refused():
             cxxinductor.register_pattern(pattern, replacement, inputs, version="1", name="refused").remove()
 
     x = torch.empty(3)
+    for inputs, found in ((x, "Tensor"), ({"x": x, "y": x}, "dict"), (3, "int"), ("xy", "str")):
+        refused(sum_of_squares, scaled_pair, inputs, f"example inputs: expected a list or tuple of tensors, found {found}")
     refused(lambda x: x.nope(), lambda x: x, [x], "the pattern cannot be traced: AttributeError")
     refused(lambda x: x + 1, lambda x: 1 / 0, [x], "the replacement cannot be traced: ZeroDivisionError")
     refused(lambda x, y: x + 1, lambda x, y: x, [x, x], "does not read its input")
