@@ -167,6 +167,9 @@ std::string options_page() {
       "`torch.compile(model, backend=\"cxxinductor\", options={{\"name\": value}})` wins over the environment "
       "variable; an empty variable");
   page.line("leaves the default. Unknown names and values are errors that list the known ones. `print(cxxinductor.option_table())` prints this table.");
+  page.line(
+      "In C++ and C a variable counts where the program passes the options that `options_from_environment()` or "
+      "`cxxinductor_create_options_from_environment` made.");
   page.line("");
   page.line("| option | variable | default | values | meaning |");
   page.line("|---|---|---|---|---|");

@@ -236,7 +236,8 @@ def test_pkg_config(installed, unpacked_libtorch, tmp_path):
     (tmp_path / "program.cpp").write_text(re.search(r"```cpp\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL).group(1))
     checked("c++", "-std=c++17", "-o", tmp_path / "program", tmp_path / "program.cpp", *flags)
     shutil.copy(ROOT / "tests" / "data" / "pt2" / "mlp.pt2", tmp_path / "model.pt2")
-    assert "[ CPUFloatType{3,2} ]" in checked(tmp_path / "program", cwd=tmp_path)
+    assert "[ CPUFloatType{3,2} ]" in checked(tmp_path / "program", cwd=tmp_path, env=os.environ | {"CXXINDUCTOR_DUMP": "calls"})
+    assert (tmp_path / "cxxinductor_dump").is_dir()
 
 
 def test_pkg_config_for_c(installed, tmp_path):

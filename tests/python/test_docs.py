@@ -94,6 +94,11 @@ def test_the_option_table_reads_like_its_page():
     assert values["check"] == ["off", "eager", "interp"] and "graph-cse" in values["skip_passes"] and values["cache_dir"] == []
 
 
+@pytest.mark.parametrize("page", ["README.md", "docs/options.md", "docs/troubleshooting.md"])
+def test_pages_that_offer_variables_say_when_c_plus_plus_reads_them(page):
+    assert "CXXINDUCTOR_" in (ROOT / page).read_text() and "`options_from_environment()`" in (ROOT / page).read_text()
+
+
 @pytest.mark.parametrize("name", ["frontend/call_graph.h", "csrc/frontend/none", "docs/none.md", "other/file.cpp", "none.cpp"])
 def test_a_file_that_is_not_there_is_found(name):
     assert missing_files(f"See `{name}`, `model/call_graph.h`, `calls.txt`, `build/none.h` and `a/b`.\n```\n`x.cpp`\n```\n") == [name]
