@@ -2,7 +2,8 @@
 //
 //   TORCH_LIBRARY(mylib, m) { m.def("swish(Tensor x, Scalar beta) -> Tensor", &swish); }      // what eager runs
 //   cxxinductor::register_op({.overload = "mylib::swish", .arguments = {"x", "beta"},
-//                             .cuda = "swish({0}, {1})", .cuda_source = "__device__ float swish(float x, float b) { return x / (1 + expf(-b * x)); }",
+//                             .cuda = "swish({0}, {1})",
+//                             .cuda_source = "template <class T> __device__ T swish(T x, T b) { return x / (T(1) + exp(-b * x)); }",
 //                             .definition = "result = mul(x, sigmoid(mul(beta, x)))"});
 //
 // Registrations hold for the life of the process, for graphs that are compiled afterwards. They are part of the keys of all caches.

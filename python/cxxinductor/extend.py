@@ -37,7 +37,7 @@ def register_op(
         op: the overload, such as ``torch.ops.mylib.swish.default``. Its arguments are one to five tensors and numbers, and it returns a tensor.
         cuda, cpu: an expression of CUDA C++ and of C++ with ``{0} {1} ...`` for the operands, which have the compute type (``float`` for
             float16 and bfloat16), and ``{T}`` for its name. Without one, kernels of that device do not compute the op: calls of it run as they are.
-        cuda_source, cpu_source: functions that the expressions call (``__device__ float swish(float x) { ... }``). They are compiled into kernels
+        cuda_source, cpu_source: functions that the expressions call (``template <class T> __device__ T swish(T x) { ... }``). They are compiled into kernels
             as they stand: register text that you trust.
         definition: the meaning, as statements over the operands' names that assign ``result``: ``"result = mul(x, sigmoid(x))"``. The
             interpreter (option check) and the folding of constants use it; without it, they leave the op alone.
