@@ -201,7 +201,8 @@ def compile_aot_graph(
     if passes is not None:
         graph_passes.run(gm, kind, passes)
     when = when or _when(kind, options)
-    described = _describe(gm, kind)
+    contents = _contents(gm)
+    described = _describe(kind, contents)
     try:
         with reports.stopwatch() as read:
             compile_subgraph = functools.partial(compile_aot_graph, kind="subgraph", options=options, when=when, sizes_may_vary=sizes_may_vary)
@@ -223,17 +224,17 @@ def compile_aot_graph(
     if graph.input_conversions or graph.output_conversions:
         return _converted(checked, graph)
     if cached and checked is compiled and _is_whole(gm, graph):
-        graph_cache.mark(compiled, graph.builder.calls_text(), kind, strides)
+        graph_cache.mark(compiled, graph.builder.calls_text(), kind, contents, strides)
     return checked
 
 
-def load_aot_graph(calls: str, kind: str, *, options: "_C.Options") -> "_C.CompiledGraph":
-    """A graph that compile_aot_graph compiled before, in this process or another, from its calls.
+def load_aot_graph(calls: str, kind: str, contents: str, *, options: "_C.Options") -> "_C.CompiledGraph":
+    """A graph that compile_aot_graph compiled before, in this process or another, from its calls. contents: for messages.
 
     Raises:
         Unsupported: it cannot be compiled here, and ATen cannot run it.
     """
-    described = f"{kind} graph [{CompileContext.current_compile_id()}] from the cache"
+    described = f"{_describe(kind, contents)} from the cache"
     return _compile(_C.CallGraphBuilder.from_text(calls), [], kind, _when(kind, options), described, 0.0, options)
 
 
@@ -345,12 +346,17 @@ def _report_output_strides(strides: list[Any], free: set[int]) -> None:
     TracingContext.get().output_strides.extend(s if i in free else None for i, s in enumerate(strides))
 
 
-def _describe(gm: torch.fx.GraphModule, kind: str) -> str:
-    """'inference graph [0/1] (3 calls, the first is aten.add.Tensor (model.py:12))'; [0/1] is what torch's logs call it."""
+def _contents(gm: torch.fx.GraphModule) -> str:
+    """'3 calls, the first is aten.add.Tensor (model.py:12)'"""
     calls = [node for node in gm.graph.nodes if node.op == "call_function"]
     first = f", the first is {origins.where(calls[0])}" if calls else ""
+    return f"{len(calls)} calls{first}"
+
+
+def _describe(kind: str, contents: str) -> str:
+    """'inference graph [0/1] (3 calls, the first is aten.add.Tensor (model.py:12))'; [0/1] is what torch's logs call it."""
     number = CompileContext.current_compile_id()
-    return f"{kind} graph{f' [{number}]' if number else ''} ({len(calls)} calls{first})"
+    return f"{kind} graph{f' [{number}]' if number else ''} ({contents})"
 
 
 _LIBRARIES = tuple(os.path.dirname(os.path.abspath(path)) + os.sep for path in (torch.__file__, __file__))

@@ -27,7 +27,7 @@ from torch._inductor.output_code import OutputCode
 from . import _C, cache_transfer, graph_key
 from .errors import InternalError, Unsupported, UserError
 
-LoadGraph = Callable[[str, str], "_C.CompiledGraph"]  # (calls, kind)
+LoadGraph = Callable[[str, str, str], "_C.CompiledGraph"]  # (calls, kind, contents)
 
 _MARK = "_fx_graph_cache_key"  # AOTAutograd saves what has this attribute
 
@@ -105,16 +105,18 @@ def compiler(compile_graph: Callable[..., Any]) -> SerializableAOTDispatchCompil
 class _Saved(NamedTuple):
     calls: str
     kind: str
+    contents: str
     strides: list[tuple[int, ...] | None] | None
 
 
-def mark(compiled: "_C.CompiledGraph", calls: str, kind: str, strides: list[tuple[int, ...] | None] | None) -> None:
+def mark(compiled: "_C.CompiledGraph", calls: str, kind: str, contents: str, strides: list[tuple[int, ...] | None] | None) -> None:
     """The graph may be saved: the calls are all that it follows from, and it is called as it is.
 
     Args:
+        contents: what warnings say of the graph.
         strides: of its outputs, where AOTAutograd was told them; the graph that is loaded must have the same.
     """
-    compiled.__dict__[_MARK] = _Saved(calls, kind, strides)
+    compiled.__dict__[_MARK] = _Saved(calls, kind, contents, strides)
 
 
 # ---- PyTorch's records ---------------------------------------------------------------------------------------------
@@ -132,8 +134,8 @@ class _Forward(InductorOutput):
     def load(self, example_inputs: Sequence[Any]) -> Any:
         compile = _current.get()
         assert compile is not None, "an entry was read outside of a compile"
-        calls, kind, strides = self.saved
-        compiled = compile.load(calls, kind)
+        calls, kind, contents, strides = self.saved
+        compiled = compile.load(calls, kind, contents)
         if strides is not None and compiled.output_strides() != strides:
             raise _Changed
         return compiled

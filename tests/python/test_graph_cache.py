@@ -177,6 +177,16 @@ def test_reports_name_the_lines_of_the_model(traced):
             assert lines == {fn.__code__.co_firstlineno + 1}
 
 
+def test_a_warning_names_the_first_op_of_a_graph_from_the_cache(traced):
+    described = []
+    for count in (1, 0):
+        with pytest.warns(UserWarning, match="runs op by op through ATen") as warned:
+            assert traced.during(lambda: traced.through_aten(scaled)(torch.ones(4, 4)))[0] == count
+        described.append(str(warned[0].message))
+    assert all("(2 calls, the first is aten.mul.Tensor (traced_graphs.py:" in text for text in described), described
+    assert described[1] == described[0].replace("))", ")) from the cache", 1)
+
+
 # ---- transfer ------------------------------------------------------------------------------------------------------
 
 
@@ -325,6 +335,6 @@ def test_graphs_of_other_backends_keep_their_keys():
 
     theirs, ours = Graph(), Graph()
     theirs._fx_graph_cache_key = "key"
-    graph_cache.mark(ours, "calls", "inference", None)
+    graph_cache.mark(ours, "calls", "inference", "1 calls", None)
     assert graph_cache._marked(theirs) is None and theirs._fx_graph_cache_key == "key"
     assert graph_cache._marked(ours).calls == "calls" and graph_cache._marked(ours) is None
