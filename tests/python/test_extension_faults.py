@@ -20,16 +20,6 @@ torch.library.register_fake("extension_fault_tests::ident", torch.empty_like, li
 ident = torch.ops.extension_fault_tests.ident.default
 
 
-@pytest.fixture
-def register(request):
-    def register(function, *args, **kwargs):
-        registration = function(*args, **kwargs)
-        request.addfinalizer(registration.remove)
-        return registration
-
-    return register
-
-
 def compiled(fn, **kwargs):
     torch._dynamo.reset()
     return torch.compile(fn, backend="cxxinductor", **kwargs)
