@@ -27,21 +27,17 @@ const DecomposeTable& rules_of(Fragments table) {
   return table == Fragments::Decompositions ? tables.decompositions : tables.recompute_forms;
 }
 
+// Forms for the backward pass call the same op, of whose results less has to be kept.
+bool is_repeated(Fragments table) { return table == Fragments::Decompositions; }
+
 class Decomposer {
  public:
-  Decomposer(const CallGraph& calls, const SchemaSource& schemas, const DecomposeTable& table)
-      : out_(calls), read_(std::exchange(out_.calls, {})), schemas_(schemas), table_(table), rules_(schemas), sizes_(out_.assumptions) {
-    for (CallValue id = 0; id < out_.values.size(); ++id) current_.push_back(id);
-  }
+  // in_turn: calls that fragments make are decomposed, too.
+  Decomposer(const CallGraph& calls, const SchemaSource& schemas, const DecomposeTable& table, bool in_turn)
+      : out_(calls), schemas_(schemas), table_(table), in_turn_(in_turn), rules_(schemas), sizes_(out_.assumptions) {}
 
   CallGraph run() {
-    for (Call& call : read_) {
-      for_each_operand_ref(call, [this](OperandRef& ref) { ref.operand = current_[ref.operand]; });
-      if (replace(call))
-        ++replaced_;
-      else
-        out_.calls.push_back(std::move(call));
-    }
+    add_calls_from(0);
     for (Arg& output : out_.outputs) for_each_operand_ref(output, [this](OperandRef& ref) { ref.operand = current_[ref.operand]; });
     for (auto& [input, last] : out_.mutations) last = current_[last];
     drop_unused_values();
@@ -51,6 +47,20 @@ class Decomposer {
   size_t replaced() const { return replaced_; }
 
  private:
+  // Takes the calls from `first` on off the end, and adds each of them again, or its fragment.
+  void add_calls_from(size_t first) {
+    std::vector<Call> taken(std::make_move_iterator(out_.calls.begin() + static_cast<ptrdiff_t>(first)), std::make_move_iterator(out_.calls.end()));
+    out_.calls.resize(first);
+    for (CallValue id = static_cast<CallValue>(current_.size()); id < out_.values.size(); ++id) current_.push_back(id);
+    for (Call& call : taken) {
+      for_each_operand_ref(call, [this](OperandRef& ref) { ref.operand = current_[ref.operand]; });
+      if (replace(call))
+        ++replaced_;
+      else
+        out_.calls.push_back(std::move(call));
+    }
+  }
+
   bool replace(const Call& call) {
     const auto row = table_.find(full_name(call));
     if (row == table_.end()) return false;
@@ -65,10 +75,23 @@ class Decomposer {
     } catch (const Fragment::NoRule&) {
     } catch (const UserError&) {  // sizes that no rule takes: the call raises as eager does
     }
-    if (done) return true;
+    if (done) {
+      if (in_turn_) decompose_fragment(call, calls);
+      return true;
+    }
     out_.values.resize(values);
     out_.calls.resize(calls);
     return false;
+  }
+
+  // The calls of the fragment of `call`, which begins at `first`, in turn.
+  void decompose_fragment(const Call& call, size_t first) {
+    const std::string name = full_name(call);
+    if (std::ranges::find(open_, name) != open_.end()) throw_internal("{}: its decomposition calls it again: {} -> {}", name, fmt::join(open_, " -> "), name);
+    open_.push_back(name);
+    add_calls_from(first);
+    open_.pop_back();
+    for (CallValue result : call.results) current_[result] = current_[current_[result]];
   }
 
   // The replacements, in the types and layouts that the call's results have.
@@ -132,18 +155,23 @@ class Decomposer {
   }
 
   CallGraph out_;
-  std::vector<Call> read_;
   const SchemaSource& schemas_;
   const DecomposeTable& table_;
+  const bool in_turn_;
   RuleCache rules_;
   ProvenSizes sizes_;
-  std::vector<CallValue> current_;  // by value of the calls that were read
+  std::vector<CallValue> current_;  // what stands for each value
+  std::vector<std::string> open_;   // ops whose fragments are decomposed now, each in that of the one before
   size_t replaced_ = 0;             // calls
 };
 
 }  // namespace
 
-CallGraph decompose(const CallGraph& calls, const SchemaSource& schemas, Fragments table) { return Decomposer(calls, schemas, rules_of(table)).run(); }
+CallGraph decompose(const CallGraph& calls, const SchemaSource& schemas, Fragments table) {
+  return Decomposer(calls, schemas, rules_of(table), is_repeated(table)).run();
+}
+
+CallGraph decompose(const CallGraph& calls, const SchemaSource& schemas, const DecomposeTable& table) { return Decomposer(calls, schemas, table, true).run(); }
 
 std::optional<CallGraph> fragment_of(CallGraph graph, const SchemaSource& schemas, Fragments table) {
   if (graph.calls.size() != 1) throw_user_error("expected a graph of 1 call, found {}", graph.calls.size());
@@ -159,7 +187,7 @@ std::optional<CallGraph> fragment_of(CallGraph graph, const SchemaSource& schema
     }
   }
   for (CallValue result : call.results) graph.outputs.push_back(graph.values[result].kind == CallValueInfo::Kind::None ? Arg() : Arg(OperandRef{result}));
-  Decomposer decomposer(graph, schemas, rules_of(table));
+  Decomposer decomposer(graph, schemas, rules_of(table), is_repeated(table));
   CallGraph found = decomposer.run();
   return decomposer.replaced() == 0 ? std::nullopt : std::optional(std::move(found));
 }

@@ -20,7 +20,8 @@ enum class Fragments : uint8_t {
   RecomputeForms,  // of ops that hide from the backward pass what is cheap to compute again (recompute_forms.cpp)
 };
 
-// The calls with fragments in the place of those that have a rule which covers them. Metadata of results stays as it is.
+// The calls with fragments in the place of those that have a rule which covers them. Metadata of results stays as it is. Calls that a fragment
+// of Decompositions makes are decomposed in turn; InternalError where one leads to the op that it stands for.
 CallGraph decompose(const CallGraph& calls, const SchemaSource& schemas, Fragments table = Fragments::Decompositions);
 
 // A graph of one call as its fragment, in the types and layouts of the call's results; without results, they are those of

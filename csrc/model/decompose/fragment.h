@@ -74,6 +74,9 @@ using Replacement = std::optional<std::vector<Arg>>;
 using DecomposeRule = Replacement (*)(Fragment&);
 using DecomposeTable = std::map<std::string, DecomposeRule, std::less<>>;
 
+// By a table of the caller's own: decompose of decompose.h.
+CallGraph decompose(const CallGraph& calls, const SchemaSource& schemas, const DecomposeTable& table);
+
 void add_loss_decompositions(DecomposeTable& table);
 void add_movement_decompositions(DecomposeTable& table);
 void add_norm_decompositions(DecomposeTable& table);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "model/decompose/fragment.h"
 #include "model/text.h"
 #include "model/verify.h"
 #include "unit/catch.h"
@@ -68,6 +69,31 @@ TEST_CASE("what nobody asked for has no calls") {
   return %dx
 })");
   CHECK_FALSE(has(calls, "aten::native_layer_norm_backward"));
+}
+
+TEST_CASE("calls of a fragment are decomposed in turn") {
+  const CallGraph calls = decomposed(R"(calls @f {
+  input %x: f32[3, 4]
+  %n: f32[] = "aten::norm.Scalar"(%x, 3)
+  %y: f32[] = "aten::exp"(%n)
+  return %y, %n
+})");
+  CHECK_FALSE(has(calls, "aten::norm"));
+  CHECK_FALSE(has(calls, "aten::linalg_vector_norm"));
+  CHECK(has(calls, "aten::pow"));
+  const CallValue norm = calls.outputs[1].as<OperandRef>()->operand;
+  CHECK(calls.values[norm].name == "n");
+  CHECK(calls.calls.back().args[0].as<OperandRef>()->operand == norm);
+}
+
+TEST_CASE("a rule whose fragment leads to its own op is an error that names it") {
+  const CallGraph calls = parse(R"(calls @f { input %x: f32[3] %y: f32[3] = "aten::exp"(%x) return %y })");
+  DecomposeTable table;
+  table["aten::exp"] = [](Fragment& f) -> Replacement { return std::vector{f("aten::expm1", {f["self"]})}; };
+  const CallGraph once = decompose(calls, aten_schemas(), table);
+  CHECK(has(once, "aten::expm1"));
+  table["aten::expm1"] = [](Fragment& f) -> Replacement { return std::vector{f("aten::exp", {f["self"]})}; };
+  CHECK_THROWS_WITH(decompose(calls, aten_schemas(), table), mentions("aten::exp: its decomposition calls it again: aten::exp -> aten::expm1 -> aten::exp"));
 }
 
 TEST_CASE("operations with a rule are listed once, in order") {
