@@ -184,7 +184,7 @@ Targets parse_targets(std::string_view text, std::string_view ir_text) {
   return targets;
 }
 
-std::string run_text(std::string_view ir_text, const TextRun& run) {
+driver::Form run_steps(std::string_view ir_text, const TextRun& run) {
   PipelineState state;
   state.form = driver::parse_form(ir_text);
   state.inputs.targets = run.targets;
@@ -201,7 +201,9 @@ std::string run_text(std::string_view ir_text, const TextRun& run) {
     driver::run_stages(stages_up_to(steps[0], driver::kind_of(state.form)), state);
   else
     for (const std::string& step : steps) driver::run_stages(stages_of(step, driver::kind_of(state.form)), state);
-  return driver::print(state.form);
+  return std::move(state.form);
 }
+
+std::string run_text(std::string_view ir_text, const TextRun& run) { return driver::print(run_steps(ir_text, run)); }
 
 }  // namespace cxxinductor::tools

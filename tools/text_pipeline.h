@@ -39,6 +39,8 @@ std::vector<std::string> steps_between(std::string_view first, std::string_view 
 // device first; empty: the text's own devices. The number of multiprocessors or threads is fixed, so that output does not
 // depend on the machine.
 Targets parse_targets(std::string_view text, std::string_view ir_text);
+// The form that the steps make of a text, and its text.
+driver::Form run_steps(std::string_view ir_text, const TextRun& run);
 std::string run_text(std::string_view ir_text, const TextRun& run);
 
 }  // namespace cxxinductor::tools

@@ -8,6 +8,7 @@
 //   ; ---- expect
 //   the output, or the error's message
 //
+// An output that is a form of the compiler has to parse, and to print as the same text again.
 // CXXINDUCTOR_BLESS=1 rewrites the expectations.
 #include <algorithm>
 #include <cstdlib>
@@ -63,8 +64,19 @@ FileTest read_test(const fs::path& path) {
 
 struct Outcome {
   std::string output;
-  bool as_asked = true;  // an error where the steps end in -error, and none elsewhere
+  bool as_asked = true;   // an error where the steps end in -error, and none elsewhere
+  std::string reprinted;  // the text that the output's form has once the output is parsed, or why it does not parse
 };
+
+// What the text of a form becomes, parsed and printed.
+std::string reprint(driver::FormKind kind, const std::string& text) {
+  if (kind == driver::FormKind::Text) return text;
+  try {
+    return driver::print(driver::parse_form(text));
+  } catch (const Error& error) {
+    return fmt::format("{}\n", error.what());
+  }
+}
 
 Outcome run_test(const FileTest& test) {
   constexpr std::string_view refusal = "-error";
@@ -74,9 +86,12 @@ Outcome run_test(const FileTest& test) {
   tools::TextRun run{tools::parse_steps(steps), tools::parse_targets(test.target, test.head), {}};
   for (const std::string& option : test.options) set_option(run.options, option.substr(0, option.find('=')), option.substr(option.find('=') + 1));
   try {
-    return {tools::run_text(test.head, run), !expects_error};
+    const driver::Form form = tools::run_steps(test.head, run);
+    const std::string text = driver::print(form);
+    return {text, !expects_error, reprint(driver::kind_of(form), text)};
   } catch (const Error& error) {
-    return {fmt::format("{}\n", error.what()), expects_error};
+    const std::string text = fmt::format("{}\n", error.what());
+    return {text, expects_error, text};
   }
 }
 
@@ -111,6 +126,9 @@ TEST_CASE("golden files") {
       FAIL_CHECK(name << ": expected " << (test.steps.ends_with("-error") ? "an error" : "no error") << ", found\n" << outcome.output);
       continue;
     }
+    if (outcome.reprinted != outcome.output)
+      FAIL_CHECK(name << ": the output is another text once it is parsed (- output, + parsed and printed)\n"
+                      << line_diff(outcome.output, outcome.reprinted, 5));
     if (outcome.output == test.expected) continue;
     if (blessing())
       std::ofstream(path) << test.head << tools::expectation_mark << outcome.output;
