@@ -96,7 +96,7 @@ TEST_CASE("views become index maps") {
   CHECK(import_one({D::F32, {2, 3, 4}}, "aten::permute", {ints({0, -1, 1})}, {{D::F32, {2, 4, 3}, {12, 1, 4}}}) == Lines{"%0 = permute<dims=[0, 2, 1]>(%x)"});
   CHECK(import_one({D::F32, {2, 3, 4}}, "aten::transpose.int", {int64_t{0}, int64_t{2}}, {{D::F32, {4, 3, 2}, {1, 4, 12}}}) ==
         Lines{"%0 = permute<dims=[2, 1, 0]>(%x)"});
-  CHECK(import_one({D::F32, {3, 1}}, "aten::expand", {ints({5, 3, -1})}, {{D::F32, {5, 3, 1}, {0, 1, 1}}})[0] == "%0: f32[5, 3, 1] = expand(%x)");
+  CHECK(import_one({D::F32, {3, 1}}, "aten::expand", {ints({5, 3, -1})}, {{D::F32, {5, 3, 1}, {0, 1, 1}}}).at(0) == "%0: f32[5, 3, 1] = expand(%x)");
   CHECK(import_one({D::C64, {3, 4}}, "aten::t", {}, {{D::C64, {4, 3}, {1, 4}}}) == Lines{"%0 = permute<dims=[1, 0]>(%x)"});
 }
 
@@ -104,10 +104,10 @@ TEST_CASE("slices clamp and wrap") {
   const auto slice = [](sym::Expr size, std::vector<Arg> rest, sym::Expr length, sym::Expr stride = 1) {
     return import_one({D::F32, {size}}, "aten::slice.Tensor", std::move(rest), {{D::F32, {length}, {stride}}});
   };
-  CHECK(slice(10, {int64_t{0}, int64_t{2}, int64_t{8}, int64_t{3}}, 2, 3)[0] == "%0: f32[2] = slice<dim=0, start=2, step=3>(%x)");
-  CHECK(slice(10, {int64_t{0}, int64_t{-3}}, 3)[0] == "%0: f32[3] = slice<dim=0, start=7, step=1>(%x)");
-  CHECK(slice(10, {int64_t{0}, int64_t{-99}, int64_t{4}}, 4)[0] == "%0: f32[4] = slice<dim=0, start=0, step=1>(%x)");
-  CHECK(slice(10, {int64_t{0}, int64_t{20}}, 0)[0] == "%0: f32[0] = slice<dim=0, start=10, step=1>(%x)");
+  CHECK(slice(10, {int64_t{0}, int64_t{2}, int64_t{8}, int64_t{3}}, 2, 3).at(0) == "%0: f32[2] = slice<dim=0, start=2, step=3>(%x)");
+  CHECK(slice(10, {int64_t{0}, int64_t{-3}}, 3).at(0) == "%0: f32[3] = slice<dim=0, start=7, step=1>(%x)");
+  CHECK(slice(10, {int64_t{0}, int64_t{-99}, int64_t{4}}, 4).at(0) == "%0: f32[4] = slice<dim=0, start=0, step=1>(%x)");
+  CHECK(slice(10, {int64_t{0}, int64_t{20}}, 0).at(0) == "%0: f32[0] = slice<dim=0, start=10, step=1>(%x)");
   CHECK(slice(10, {int64_t{0}, None{}, None{}}, 10).empty());
 }
 
@@ -129,7 +129,7 @@ TEST_CASE("concatenation, padding, repetition") {
   CHECK(import_one({D::I64, {2, 3}}, "aten::constant_pad_nd", {ints({1, 2, -1, 0}), int64_t{7}}, {{D::I64, {1, 6}}}) ==
         Lines{"%0: i64[1, 6] = pad<low=[-1, 1], fill=i64(7)>(%x)"});
   CHECK(import_one({D::F32, {2}}, "aten::repeat", {ints({3, 2})}, {{D::F32, {3, 4}}}).size() == 4);
-  CHECK(import_one({D::F32, {5}}, "aten::roll", {ints({2}), ints({0})}, {{D::F32, {5}}})[2] == "%2 = cat<dim=0>(%0, %1)");
+  CHECK(import_one({D::F32, {5}}, "aten::roll", {ints({2}), ints({0})}, {{D::F32, {5}}}).at(2) == "%2 = cat<dim=0>(%0, %1)");
 }
 
 TEST_CASE("gathers") {
@@ -153,7 +153,7 @@ TEST_CASE("indices apart from each other move to the front; masks stay calls") {
   calls.output(calls.call("aten::index.Tensor", {x, ArgList{i, None{}, i}}, {D::F32, {2, 4}}));
   calls.output(calls.call("aten::index.Tensor", {x, ArgList{m}}, {D::F32, {sym::Expr::symbol("u0"), 4, 5}}));
   const graph::Graph graph = calls.import();
-  CHECK(body_of(graph::print(graph))[0] == "%0: f32[2, 4] = gather<source=[-1, 1, -2], index_dims=[0]>(%x, %i, %i)");
+  CHECK(body_of(graph::print(graph)).at(0) == "%0: f32[2, 4] = gather<source=[-1, 1, -2], index_dims=[0]>(%x, %i, %i)");
   CHECK(count_externs(graph) == 1);
 }
 
