@@ -5,6 +5,7 @@ csrc/frontend's tables), because ATen computes it in one kernel, or because the 
 and torch's decompositions round elsewhere: those of gelu, silu or softmax differ from eager in a fifth of the elements
 in bf16. The rest of torch's core table applies, which decomposes composites that the front-end does not know, with one exception:
 ops that are one ATen kernel each and run as that kernel (``_C.arrives_whole``; csrc/frontend/call_reasons.cpp states the reasons).
+Ops that the table lacks become the fragments that every reader in C++ makes of them (csrc/model/decompose), if they have one.
 """
 
 from __future__ import annotations
@@ -60,7 +61,11 @@ def _table() -> dict[Any, Callable[..., Any]]:
         if schema.name + overload in whole or _C.arrives_whole(schema.name):
             del decompositions[op]
     for op in (aten.nll_loss_backward.default, aten.soft_margin_loss_backward.default, aten.take.default):
-        decompositions[op] = _by_rule(op)
+        decompositions[op] = _by_rule(op)  # in the place of torch's
+    for name in _C.ops_with_fragments(_C.Fragments.Decompositions):
+        op = _overload(name)
+        if name not in whole and op not in decompositions:
+            decompositions[op] = _by_rule(op)
     decompositions[aten.nan_to_num.default] = functools.partial(nan_to_num, decompositions[aten.nan_to_num.default])
     decompositions[aten.linalg_vector_norm.default] = linalg_vector_norm
     decompositions[aten.huber_loss.default] = huber_loss
@@ -86,6 +91,12 @@ def _laid_out_as_in_eager(decomposition: Callable[..., Any], format_of: Callable
         return (output, *rest) if isinstance(results, tuple) else output
 
     return laid_out
+
+
+def _overload(name: str) -> Any:
+    """Of "aten::rot90" or "aten::norm.Scalar"."""
+    op, _, overload = name.removeprefix("aten::").partition(".")
+    return getattr(getattr(aten, op), overload or "default")
 
 
 def _by_rule(op: Any) -> Callable[..., Any]:

@@ -11,7 +11,8 @@ import torch
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils._pytree import tree_leaves
 
-from cxxinductor import _C, fx_reader
+import cxxinductor
+from cxxinductor import _C, decompositions, fx_reader
 
 aten = torch.ops.aten
 FLOATS = (torch.float32, torch.bfloat16, torch.float64)
@@ -215,6 +216,15 @@ def decomposed(op: Any, args: Arguments, mode: str) -> tuple[Any, str]:
 
 def test_every_rule_has_a_case():
     assert sorted(CASES) == sorted(_C.ops_with_fragments(_C.Fragments.Decompositions))
+
+
+def test_torch_compile_uses_a_rule_where_torch_has_none():
+    whole = _C.overloads_imported_whole()
+    assert [name for name in CASES if name not in whole and overload(name) not in decompositions.table()] == []
+    x = torch.randn(3, 4)
+    compiled = torch.compile(lambda x: torch.permute_copy(x, (1, 0)) + 1, backend="cxxinductor")
+    torch.testing.assert_close(compiled(x), x.t() + 1, rtol=0, atol=0)
+    assert "permute_copy" not in str(cxxinductor.explain(compiled, x))
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=lambda dtype: str(dtype).removeprefix("torch."))
