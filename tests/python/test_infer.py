@@ -15,9 +15,11 @@ import itertools
 import logging
 import math
 import random
+import re
 import sys
 import warnings
 from functools import partial
+from pathlib import Path
 from typing import Any, Callable, Iterator, Sequence
 
 import pytest
@@ -28,22 +30,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 
 from cxxinductor import _C
+from cxxinductor.scalar_types import SCALAR_TYPES
 
-DTYPES = {
-    torch.float64: "f64",
-    torch.float32: "f32",
-    torch.float16: "f16",
-    torch.bfloat16: "bf16",
-    torch.int8: "i8",
-    torch.int16: "i16",
-    torch.int32: "i32",
-    torch.int64: "i64",
-    torch.uint8: "u8",
-    torch.bool: "bool",
-    torch.complex32: "c32",
-    torch.complex64: "c64",
-    torch.complex128: "c128",
-}
+ROWS = (Path(__file__).parents[2] / "csrc" / "ir" / "dtypes.def").read_text()
+NAMES = {int(number): name for name, number in re.findall(r'^DTYPE\(\w+, "(\w+)", "[^"]*", (\d+),', ROWS, re.MULTILINE)}
+DTYPES = {dtype: NAMES[number] for dtype, number in SCALAR_TYPES.items()}
 FORMATS = {torch.contiguous_format: 0, torch.preserve_format: 1, torch.channels_last: 2, torch.channels_last_3d: 3}
 LIBRARIES = ("aten::", "prims::")
 MOST_ELEMENTS = 1 << 16
