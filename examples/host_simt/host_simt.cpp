@@ -22,12 +22,10 @@ namespace {
 
 using namespace cxxinductor;
 
-constexpr char simt_text[] =
-#include "simt_text.inc"
-    ;
-constexpr char intrinsics_text[] =
-#include "intrinsics_text.inc"
-    ;
+// simt.h, and the host's versions of intrinsics/cuda, by name.
+const std::map<std::string_view, std::string_view> own_files = {
+#include "texts.inc"
+};
 
 std::runtime_error failure(const std::string& of) { return std::runtime_error(of + ": " + std::strerror(errno)); }
 
@@ -75,7 +73,7 @@ std::string runner_of(const std::string& entry) { return "host_simt_run_" + entr
 
 // `source` and a function for each entry that runs some blocks of a launch.
 std::string unit_of(const KernelSource& source) {
-  std::string unit = simt_text + source.text + "\n";
+  std::string unit = std::string(own_files.at("simt.h")) + source.text + "\n";
   for (const std::string& entry : source.entries)
     unit += "extern \"C\" __attribute__((visibility(\"default\"))) bool " + runner_of(entry) +
             "(void* const* arguments, const uint32_t* grid, const uint32_t* block, int64_t shared_bytes, uint64_t first, uint64_t last) {\n"
@@ -85,15 +83,14 @@ std::string unit_of(const KernelSource& source) {
 }
 using Runner = bool (*)(void* const* arguments, const uint32_t* grid, const uint32_t* block, int64_t shared_bytes, uint64_t first, uint64_t last);
 
-constexpr std::string_view intrinsics_folder = "intrinsics/", first_intrinsics = "intrinsics/cuda/language.cuh";
-
 std::string compile(const KernelSource& source, const TargetOptions& options) {
   const TemporaryFolder folder;
   const std::string text = folder.path + "/kernel.cpp", object = folder.path + "/kernel.so";
   write_file(text, unit_of(source));
-  // All intrinsics lie in the first file of theirs that a unit includes.
-  for (const auto& [name, file] : source.files)
-    write_file(folder.path + "/" + name, name == first_intrinsics ? intrinsics_text : name.starts_with(intrinsics_folder) ? "" : file);
+  for (const auto& [name, file] : source.files) {
+    const auto own = own_files.find(name);
+    write_file(folder.path + "/" + name, own == own_files.end() ? file : std::string(own->second));
+  }
   // Sums and products as they stand, as GPUs compute them; integers that wrap.
   run_compiler({HOST_SIMT_COMPILER, "-std=c++20", "-O" + options.at("optimize"), "-shared", "-fPIC", "-fvisibility=hidden", "-ffp-contract=off", "-fwrapv",
                 "-fno-strict-aliasing", "-w", "-I" + folder.path, text, "-o", object},
@@ -148,7 +145,7 @@ void launch(void* module, const KernelLaunch& launch) {
 extern "C" const RegisteredTarget* cxxinductor_target() {
   static const RegisteredTarget target{
       .name = "host_simt",
-      .version = std::string("1, ") + HOST_SIMT_COMPILER + " " + __VERSION__,
+      .version = std::string("2, ") + HOST_SIMT_COMPILER + " " + __VERSION__,
       .figures = {.multiprocessors = 4, .bytes_per_second = 2e9, .instructions_per_second = 2e9},
       .options = {{"threads", "0", "threads of the host that run blocks; 0: one per core"}, {"optimize", "1", "the compiler's level, 0 to 3"}},
       .compile = compile,

@@ -16,9 +16,10 @@ HostText::HostText(const std::string& text, const std::vector<std::string>& kern
   for (const std::string& kernel : kernels)
     unit += fmt::format(
         "extern \"C\" void run_{0}(void* const* args, cxxi_emulation::Launcher& launcher) {{ cxxi_emulation::launch(&{0}, args, launcher); }}\n", kernel);
-  // The folder of the precompiled header comes first, then that of the intrinsics' host versions, which hide those of kernels_templates.
+  // The folder of the precompiled header comes first, then that of the intrinsics' host versions, which hide those of kernels_templates. Some are
+  // those of examples/host_simt.
   std::vector<std::string> flags = {"-shared", "-I" CXXINDUCTOR_EMULATION_FOLDER, "-I" CXXINDUCTOR_SOURCE_DIR "/tests/emulation",
-                                    "-I" CXXINDUCTOR_SOURCE_DIR "/kernels_templates"};
+                                    "-I" CXXINDUCTOR_SOURCE_DIR "/kernels_templates", "-I" CXXINDUCTOR_SOURCE_DIR "/examples"};
   const auto names_it = [&text](std::string_view word) { return text.find(word) != std::string::npos; };
   const bool shares_memory = names_it("__shared__") || names_it("CXXI_DYNAMIC_SHARED");
   std::istringstream words(std::string(CXXINDUCTOR_EMULATION_FLAGS) + (shares_memory ? " " CXXINDUCTOR_EMULATION_WATCH : ""));

@@ -27,12 +27,13 @@ std::string read_text(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// File name -> names of the functions that it defines. A call in a return statement looks like one.
+// File name -> names of the functions that it defines, or the file of examples/host_simt that it includes. A call in a return statement looks like one.
 std::map<std::string, std::set<std::string>> functions_in(const fs::path& folder) {
-  static const std::regex definition(R"((\w+) (cxxi_\w+)\()");
+  static const std::regex definition(R"((\w+) (cxxi_\w+)\()"), include(R"re(#include "(host_simt/[\w/]+\.cuh)")re");
   std::map<std::string, std::set<std::string>> found;
   for (const auto& entry : fs::directory_iterator(folder)) {
-    const std::string text = read_text(entry.path());
+    std::string text = read_text(entry.path());
+    if (std::smatch match; std::regex_search(text, match, include)) text = read_text(root / "examples" / match[1].str());
     auto& names = found[entry.path().filename()];
     for (std::sregex_iterator match(text.begin(), text.end(), definition), end; match != end; ++match)
       if ((*match)[1] != "return") names.insert((*match)[2]);
@@ -128,6 +129,22 @@ TEST_CASE("each intrinsic has a host version in the file of the same name, and a
   }
   CHECK(host.size() == device.size());
   CHECK(found > 40);
+}
+
+TEST_CASE("examples/host_simt has a host version of each intrinsic that the prelude includes", "[intrinsics]") {
+  static const std::regex include(R"re(#include "intrinsics/cuda/(\w+\.cuh)")re");
+  const auto device = functions_in(root / "kernels_templates/intrinsics/cuda"), example = functions_in(root / "examples/host_simt/intrinsics/cuda");
+  const std::string prelude = read_text(root / "kernels_templates/cuda/prelude.cuh");
+  size_t files = 0;
+  for (std::sregex_iterator match(prelude.begin(), prelude.end(), include), end; match != end; ++match, ++files) {
+    const std::string file = (*match)[1];
+    REQUIRE(example.contains(file));
+    for (const std::string& name : device.at(file)) {
+      INFO(file << ": " << name);
+      CHECK(example.at(file).contains(name));
+    }
+  }
+  CHECK(files == example.size());
 }
 
 TEST_CASE("NVRTC compiles every intrinsic without a warning", "[cuda][nvrtc][intrinsics]") {
