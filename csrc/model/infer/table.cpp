@@ -224,7 +224,7 @@ struct Family {
   RecomputeCost cost;
 };
 
-constexpr std::array<Family, 19> families{{
+constexpr auto families = std::to_array<Family>({
     {add_view_rules, RecomputeCost::Free},         {add_creation_rules, RecomputeCost::Free},       {add_matmul_rules, RecomputeCost::Library},
     {add_attention_rules, RecomputeCost::Library}, {add_convolution_rules, RecomputeCost::Library}, {add_recurrent_rules, RecomputeCost::Library},
     {add_reduction_rules, RecomputeCost::Kernel},  {add_norm_rules, RecomputeCost::Kernel},         {add_pooling_rules, RecomputeCost::Kernel},
@@ -232,7 +232,7 @@ constexpr std::array<Family, 19> families{{
     {add_linalg_rules, RecomputeCost::Library},    {add_loss_rules, RecomputeCost::Kernel},         {add_indexing_rules, RecomputeCost::Kernel},
     {add_movement_rules, RecomputeCost::Kernel},   {add_sort_rules, RecomputeCost::Library},        {add_random_rules, RecomputeCost::Kernel},
     {add_pointwise_rules, RecomputeCost::Free},  // last: its rows of the scalar ops fill what is left
-}};
+});
 
 struct Tables {
   RuleTable rules;

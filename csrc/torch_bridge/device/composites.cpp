@@ -158,7 +158,7 @@ bool group_norm_of_rows(Stack& stack) {
 }  // namespace
 
 Composite find_device_composite(std::string_view op) {
-  static constexpr std::array<std::pair<std::string_view, Composite>, 14> composites{{
+  static constexpr auto composites = std::to_array<std::pair<std::string_view, Composite>>({
       {"aten::_conj", conjugate_view},
       {"aten::_is_all_true", are_all_true},
       {"aten::_is_any_true", is_any_true},
@@ -173,7 +173,7 @@ Composite find_device_composite(std::string_view op) {
       {"aten::native_group_norm", group_norm_of_rows<8, 1>},
       {"aten::native_group_norm_backward", group_norm_of_rows<10, 2>},
       {"aten::scaled_dot_product_attention", flash_attention},
-  }};
+  });
   const auto found = std::find_if(composites.begin(), composites.end(), [&](const auto& row) { return row.first == op; });
   if (found != composites.end()) return found->second;
   if (const Composite in_place = find_in_place_view<become>(op)) return in_place;

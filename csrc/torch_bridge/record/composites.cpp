@@ -173,7 +173,7 @@ bool attention_with_dense_mask(Stack& stack) {
 }  // namespace
 
 Composite find_composite(std::string_view op) {
-  static constexpr std::array<std::pair<std::string_view, Composite>, 11> composites{{
+  static constexpr auto composites = std::to_array<std::pair<std::string_view, Composite>>({
       {"aten::_assert_tensor_metadata", assert_tensor_metadata},
       {"aten::_convolution", convolution<13>},
       {"aten::_convolution.deprecated", convolution<12>},
@@ -185,7 +185,7 @@ Composite find_composite(std::string_view op) {
       {"aten::one_hot", one_hot},
       {"aten::resize_", resize},
       {"aten::scaled_dot_product_attention", attention_with_dense_mask},
-  }};
+  });
   const auto found = std::find_if(composites.begin(), composites.end(), [&](const auto& row) { return row.first == op; });
   return found == composites.end() ? find_in_place_view<become>(op) : found->second;
 }

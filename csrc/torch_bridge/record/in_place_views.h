@@ -23,7 +23,7 @@ Composite find_in_place_view(std::string_view op) {
     return true;
   };
   using torch::jit::Stack;
-  static constexpr std::array<std::pair<std::string_view, Composite>, 7> rows{{
+  static constexpr auto rows = std::to_array<std::pair<std::string_view, Composite>>({
       {"aten::as_strided_", [](Stack& stack) { return run(stack, "aten::as_strided", ""); }},
       {"aten::squeeze_", [](Stack& stack) { return run(stack, "aten::squeeze", ""); }},
       {"aten::squeeze_.dim", [](Stack& stack) { return run(stack, "aten::squeeze", "dim"); }},
@@ -31,7 +31,7 @@ Composite find_in_place_view(std::string_view op) {
       {"aten::t_", [](Stack& stack) { return run(stack, "aten::t", ""); }},
       {"aten::transpose_", [](Stack& stack) { return run(stack, "aten::transpose", "int"); }},
       {"aten::unsqueeze_", [](Stack& stack) { return run(stack, "aten::unsqueeze", ""); }},
-  }};
+  });
   const auto found = std::find_if(rows.begin(), rows.end(), [&](const auto& row) { return row.first == op; });
   return found == rows.end() ? nullptr : found->second;
 }
