@@ -1,4 +1,8 @@
 // Bodies: a spelling of each kind of step.
+//
+// A value has lanes (`lanes(id)`) if it differs along the slot's vector variable: it is then a vector of L lanes, else a scalar. `width(id)` is its
+// number of lanes in the text, "L" or "1". The body is a generic lambda over L, so a vector of one lane is a scalar, too. In columns (`strip_`), rows
+// run inside of a strip of the vector variable: states and values of rows are arrays with an entry per element of it, not variables.
 #include <algorithm>
 
 #include "codegen/cpu/cpu_text.h"
