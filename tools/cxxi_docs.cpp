@@ -194,11 +194,13 @@ std::string options_page() {
   page.line("");
   page.line("## Stages");
   page.line("In the order that they run, from `csrc/driver/stages.cpp`: what `dump=after:NAME` may name. Options may skip stages.");
+  page.line("Passes of users (`register_graph_pass(stage=NAME)`) may follow on some.");
   page.line("");
-  page.line("| stage | what it does | takes | makes |");
-  page.line("|---|---|---|---|");
+  page.line("| stage | what it does | takes | makes | passes of users |");
+  page.line("|---|---|---|---|---|");
   for (const driver::Stage& stage : driver::stage_table())
-    page.line("| `{}` | {} | {} | {} |", stage.name, cell(stage.doc), driver::to_string(stage.takes), driver::to_string(stage.makes));
+    page.line("| `{}` | {} | {} | {} | {} |", stage.name, cell(stage.doc), driver::to_string(stage.takes), driver::to_string(stage.makes),
+              stage.passes_of_users ? "yes" : "");
   page.line("");
   page.line("## Passes");
   page.line("In the order that they run, from `csrc/passes/pipelines.cpp`: what `skip_passes` may name.");

@@ -57,7 +57,7 @@ struct RegisteredReduction {
 // you trust.
 struct RegisteredPass {
   std::string name;   // of letters, digits, '_', '-' and '.'. Options skip_passes and dump ("after:NAME") know it
-  std::string stage;  // "graph-passes", "lower", "fuse" or "loops-passes"
+  std::string stage;  // one that passes may follow on (docs/options.md), such as "graph-passes"
   std::string version;  // a text that changes when what the function does changes: keys of caches contain it
   std::function<std::string(const std::string& text)> function;  // of several threads at once; it compiles nothing
 };

@@ -185,8 +185,8 @@ def register_graph_pass(
             ``torch.ops.aten.add.Tensor``; what they return is recorded for you. With ``stage``, it gets a text (docs/ir.md) and returns one. A
             thread of its own calls it, for all that is compiled: exported programs, recorded functions and the recorded device as well. It compiles nothing.
         when: as for register_pattern.
-        stage: "graph-passes", "lower", "fuse" or "loops-passes": the pass gets what the compiler has after this stage. Options ``skip_passes=NAME`` and
-            ``dump=after:NAME`` know the pass.
+        stage: one of those that passes of users may follow on (docs/options.md), such as "graph-passes": the pass gets what the compiler has after it.
+            Options ``skip_passes=NAME`` and ``dump=after:NAME`` know the pass.
         name: in messages and explain(); that of the function.
         version: as for register_decomposition.
 
