@@ -56,12 +56,19 @@ size_t reach(const TensorView& view) {
   return static_cast<size_t>(last + 1) * static_cast<size_t>(byte_size(view.dtype));
 }
 
+// Views of an empty tensor have offsets, too, although torch gives no address for it.
+void* start_of(const at::Tensor& tensor) {
+  if (tensor.numel() > 0) return tensor.mutable_data_ptr();
+  auto* const storage = static_cast<char*>(tensor.storage().mutable_data());
+  return storage == nullptr ? nullptr : storage + static_cast<size_t>(tensor.storage_offset()) * tensor.element_size();
+}
+
 }  // namespace
 
 TensorRef to_ref(at::Tensor tensor) {
   TensorRef ref;
   if (!tensor.defined()) return ref;
-  ref.data = tensor.mutable_data_ptr();
+  ref.data = start_of(tensor);
   ref.dtype = from_torch(tensor.scalar_type());
   ref.device = from_torch(tensor.device());
   ref.rank = static_cast<uint32_t>(tensor.dim());
