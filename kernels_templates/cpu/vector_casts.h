@@ -113,10 +113,23 @@ inline auto to_compute(V v) {  // narrow floats -> f32, others unchanged
     return widen_float<From>(v);
   }
 }
+// The value, of which the compiler knows nothing. It would convert a constant that the target cannot hold to another number than the machine does.
+template <class V>
+inline V computed(V v) {
+#if defined(__x86_64__)
+  asm("" : "+x"(v));
+#elif defined(__aarch64__)
+  asm("" : "+w"(v));
+#else
+  asm("" : "+m"(v));
+#endif
+  return v;
+}
 // Truncated towards zero; what does not fit wraps as far as i64 reaches (ATen converts to u8 through i64). The
 // machine's conversions to unsigned types would saturate in some widths and wrap in others.
 template <class To, class V>
 inline auto to_whole(V v) {
+  v = computed(v);
   if constexpr (same<To, unsigned long long>) {
     const auto high = v - 9223372036854775808.0f;  // exact where it is used: v >= 2^63
     const auto wrapped = convert<To>(convert<long long>(v));
