@@ -108,6 +108,17 @@ void hide_copy(graph::Graph& graph, ValueId written) {
   graph.values[copy].layout.kind = graph::Layout::Kind::Fixed;
 }
 
+// Strides of the call's views of it follow from those of the storage.
+void fix_strides(const CallContext& context, ValueId shown) {
+  graph::Graph& graph = context.build.graph();
+  graph::Value& storage = graph.values[graph::storage_of(graph, shown)];
+  if (!storage.producer.valid()) return;
+  storage.layout.kind = graph::Layout::Kind::Fixed;
+  const auto& strides = storage.layout.strides;
+  if (!are_dense(storage.sizes, strides, context.assumptions()) && !are_distinct(storage.sizes, strides, context.assumptions()))
+    context.reject("returns a view of a value whose strides have gaps that depend on symbols");
+}
+
 }  // namespace
 
 void import_scalar_read(CallContext& context, const std::string& symbol) {
@@ -145,6 +156,8 @@ std::vector<ValueId> import_extern(CallContext& context, const CallGraph& graph,
   callee.exact_strides = schema->planned_form != model::PlannedForm::Structured || !callee.planned_out;
   for (uint32_t i : callee.mutated_operands)
     if (const auto* written = std::get_if<ValueId>(&collector.operands()[i])) hide_copy(context.build.graph(), *written);
+  for (int32_t i : callee.alias_of)
+    if (const auto* shown = i < 0 ? nullptr : std::get_if<ValueId>(&collector.operands()[static_cast<size_t>(i)])) fix_strides(context, *shown);
   return context.build.call_extern(std::move(callee), std::move(collector.operands()), std::move(results));
 }
 

@@ -436,7 +436,8 @@ Results import_as_strided_scatter(CallContext& context) {
   sym::Expr end = offset + 1;
   for (size_t d = 0; d < sizes.size(); ++d) end = end + strides[d] * (sizes[d] - 1);
   if (sym::bounds(count - end, context.assumptions()).low < 0) return std::nullopt;
-  if (range ? sym::bounds(offset, context.assumptions()).low < 0 : !offset.is_constant() || !are_distinct(sizes, strides)) return std::nullopt;
+  if (range ? sym::bounds(offset, context.assumptions()).low < 0 : !offset.is_constant() || !are_distinct(sizes, strides, context.assumptions()))
+    return std::nullopt;
   graph::Builder& build = context.build;
   const ValueId flat = build.reshape(x, {count});
   ValueId written;

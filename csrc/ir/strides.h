@@ -41,11 +41,31 @@ inline sym::Assumptions assume_nonempty(const std::vector<sym::Expr>& sizes, con
   return more;
 }
 
+// Whether they place elements one after the other, whatever the order of the dimensions.
+inline bool are_dense(const std::vector<sym::Expr>& sizes, const std::vector<sym::Expr>& strides, const sym::Assumptions& assumptions) {
+  const sym::Assumptions elements = assume_nonempty(sizes, assumptions);
+  std::vector<bool> placed(strides.size(), false);
+  sym::Expr next = 1;
+  for (size_t count = 0; count < strides.size(); ++count) {
+    size_t found = strides.size();
+    for (size_t d = strides.size(); d-- > 0 && found == strides.size();)
+      if (!placed[d] && (sizes[d].is_constant(1) || strides[d] == next || sym::prove_equal(strides[d], next, elements))) found = d;
+    if (found == strides.size()) return false;
+    placed[found] = true;
+    next = next * sizes[found];
+  }
+  return true;
+}
+
 // No two coordinates have one place: each stride is larger than what the smaller ones reach. Between elements may be
-// gaps. False where a size or a stride is no number.
-inline bool are_distinct(const std::vector<sym::Expr>& sizes, const std::vector<sym::Expr>& strides) {
+// gaps. False where that takes symbols of several dimensions.
+inline bool are_distinct(const std::vector<sym::Expr>& sizes, const std::vector<sym::Expr>& strides, const sym::Assumptions& assumptions) {
+  std::vector<size_t> longer;  // than 1
+  for (size_t d = 0; d < sizes.size(); ++d)
+    if (!sizes[d].is_constant(1)) longer.push_back(d);
+  if (longer.size() == 1) return sym::bounds(strides[longer[0]], assumptions).low > 0;
   std::vector<std::pair<int64_t, int64_t>> steps;  // stride, size
-  for (size_t d = 0; d < sizes.size(); ++d) {
+  for (size_t d : longer) {
     if (!sizes[d].is_constant() || !strides[d].is_constant()) return false;
     if (sizes[d].constant() > 1) steps.emplace_back(strides[d].constant(), sizes[d].constant());
   }

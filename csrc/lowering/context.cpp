@@ -142,22 +142,8 @@ std::vector<sym::Expr> Context::own_strides(const graph::Value& v, bool demanded
   auto contiguous = graph::contiguous_strides(v.sizes);
   const auto& strides = v.layout.strides;
   if (strides.size() != v.sizes.size()) return contiguous;
-  if (demanded && are_distinct(v.sizes, strides)) return strides;
-  const sym::Assumptions assumptions = assume_nonempty(v.sizes, graph.assumptions);
-  std::vector<bool> placed(strides.size(), false);
-  sym::Expr next = 1;
-  for (size_t count = 0; count < strides.size(); ++count) {
-    size_t found = strides.size();
-    for (size_t d = strides.size(); d-- > 0 && found == strides.size();) {
-      if (placed[d]) continue;
-      bool unit = v.sizes[d].is_constant(1);
-      if (unit || strides[d] == next || prove_equal(strides[d], next, assumptions)) found = d;
-    }
-    if (found == strides.size()) return contiguous;
-    placed[found] = true;
-    next = next * v.sizes[found];
-  }
-  return strides;
+  const bool kept = (demanded && are_distinct(v.sizes, strides, graph.assumptions)) || are_dense(v.sizes, strides, graph.assumptions);
+  return kept ? strides : contiguous;
 }
 
 loops::BufferId Context::add_buffer(const graph::Value& v, std::string name, std::vector<sym::Expr> strides, loops::Buffer::Role role, bool fixed) {
