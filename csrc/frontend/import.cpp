@@ -419,15 +419,18 @@ class Import {
     const ValueId value = tensor_of(ref->operand);
     const bool as_it_comes = flexible_strides && !ends_in_input(value);
     const ValueId given = as_it_comes ? value : with_strides(value, info.strides);
-    // The caller makes its view of what an input holds by the strides and the offset that it finds here.
-    if (given != value && !ends_in_input(value) && shares_an_inputs_storage(info))
-      throw_unsupported("{} returns a view of an input whose strides cannot be shown", calls_.name);
+    // The caller makes its view of what an input holds by the strides and the offset that it finds here. Writes to one result show in another.
+    if (given != value && !ends_in_input(value) && shares_storage(info))
+      throw_unsupported("{} returns a view of an input or of another result whose strides cannot be shown", calls_.name);
     build_.output(given, as_it_comes);
   }
 
-  bool shares_an_inputs_storage(const CallValueInfo& info) const {
-    return info.storage != 0 &&
-           std::any_of(calls_.inputs.begin(), calls_.inputs.end(), [&](CallValue input) { return calls_.values[input].storage == info.storage; });
+  // With an input or another result.
+  bool shares_storage(const CallValueInfo& info) const {
+    if (info.storage == 0) return false;
+    const auto is_there = [&](CallValue value) { return calls_.values[value].storage == info.storage; };
+    const auto is_result = [&](const Arg& output) { return output.as<OperandRef>() && is_there(output.as<OperandRef>()->operand); };
+    return std::ranges::any_of(calls_.inputs, is_there) || std::ranges::count_if(calls_.outputs, is_result) > 1;
   }
 
   // The value with exactly these strides: itself where its layout can be fixed so, else a copy.

@@ -113,6 +113,32 @@ def test_parts_of_one_result_alias_as_in_eager(device):
     assert b.data_ptr() - a.data_ptr() == 4
 
 
+def test_results_alias_where_sizes_are_symbols(device):
+    def fn(x):
+        y = x + 1
+        return y, y.view(2, 2, 2, 8)
+
+    first, second = torch.compile(fn, backend="cxxinductor", dynamic=True)(torch.randn(4, 16, device=device))
+    first.fill_(7)
+    assert (second == 7).all()
+
+
+def test_views_of_what_a_graph_writes_have_eagers_strides(device):
+    def fn(x):
+        x[:, 0].div_(2)
+        return x.unfold(0, 2, 2)
+
+    x, y = (torch.arange(30.0, device=device).view(10, 3)[1:9, 1:2] for _ in range(2))
+    found, expected = torch.compile(fn, backend="cxxinductor", dynamic=True)(x), fn(y)
+    assert found.stride() == expected.stride() and torch.equal(found, expected) and torch.equal(x, y)
+
+
+def test_views_of_nothing_in_memory_have_eagers_offset(device):
+    x = torch.arange(12.0, device=device).view(2, 6)[1:1, 2:5]
+    found = torch.compile(lambda x: x.chunk(2, 1)[-1], backend="cxxinductor", dynamic=True)(x)
+    assert (found.shape, found.storage_offset()) == ((0, 1), 10)
+
+
 def test_batch_norm_lays_its_result_out_as_eager_does(device):
     x = torch.randn(8, 31, device=device).t()
     check(lambda x: torch.nn.functional.batch_norm(x, None, None, training=True) + 1, x)
@@ -502,6 +528,19 @@ def test_signs_of_zeros_and_nans_are_those_of_eager(function, dtype, device):
             tolerance = 2**-52 if dtype == torch.float64 and device == "cpu" else 0
             torch.testing.assert_close(actual, expected, rtol=tolerance, atol=0, equal_nan=True)
             assert torch.equal(actual.signbit() & ~actual.isnan(), expected.signbit() & ~expected.isnan())
+
+
+@pytest.mark.parametrize("count", [1, 4, 19])
+@pytest.mark.parametrize("integers", [torch.int64, torch.int32, torch.int16, torch.uint8])
+def test_constants_that_integers_do_not_hold_are_converted_as_in_eager(integers, count, device):
+    def fn(x):
+        large, special = torch.where(x > 0, 1e20, -1e20), torch.where(x > 0, float("nan"), float("inf"))
+        return large.to(integers), special.to(integers), x.nan_to_num().to(integers), x.masked_fill(x > 0, float("inf")).to(integers)
+
+    x = torch.full((count,), -float("inf"), device=device)
+    x[::2] = 1
+    found = torch.compile(fn, backend="cxxinductor")(x)
+    assert all(torch.equal(a, b) for a, b in zip(found, fn(x))), (found, fn(x))
 
 
 @pytest.mark.parametrize("floats", [torch.float32, torch.float64])
