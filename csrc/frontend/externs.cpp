@@ -108,15 +108,14 @@ void hide_copy(graph::Graph& graph, ValueId written) {
   graph.values[copy].layout.kind = graph::Layout::Kind::Fixed;
 }
 
-// Strides of the call's views of it follow from those of the storage.
+// Strides of the call's views of it follow from those of the storage, which only a fixed layout has where they leave gaps.
 void fix_strides(const CallContext& context, ValueId shown) {
   graph::Graph& graph = context.build.graph();
   graph::Value& storage = graph.values[graph::storage_of(graph, shown)];
-  if (!storage.producer.valid()) return;
-  storage.layout.kind = graph::Layout::Kind::Fixed;
   const auto& strides = storage.layout.strides;
-  if (!are_dense(storage.sizes, strides, context.assumptions()) && !are_distinct(storage.sizes, strides, context.assumptions()))
-    context.reject("returns a view of a value whose strides have gaps that depend on symbols");
+  if (!storage.producer.valid() || are_dense(storage.sizes, strides, context.assumptions())) return;
+  if (!are_distinct(storage.sizes, strides, context.assumptions())) context.reject("returns a view of a value whose strides have gaps that depend on symbols");
+  storage.layout.kind = graph::Layout::Kind::Fixed;
 }
 
 }  // namespace

@@ -53,7 +53,7 @@ def register_op(
     arguments = [argument.name for argument in overload._schema.arguments]
     for argument in overload._schema.arguments:
         if str(argument.type) not in ("Tensor", "number", "float", "int", "bool"):
-            raise UserError(f"register_op: expected arguments that are tensors and numbers, {overload} has '{argument}'")
+            raise UserError(f"register_op: expected arguments that are tensors and numbers, {overload} has '{argument.type} {argument.name}'")
     if [str(result.type) for result in overload._schema.returns] != ["Tensor"]:
         raise UserError(f"register_op: expected an op that returns a tensor, found {overload._schema}")
     _C.register_op(_name(overload), arguments, types, transcendental, standard_result, cuda, cpu, cuda_source, cpu_source, definition)

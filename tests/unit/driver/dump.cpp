@@ -44,7 +44,7 @@ TEST_CASE("a dump holds a file per stage, numbered in pipeline order", "[dump]")
   CHECK(files_of(report, "source") == Names{"kernels"});
   CHECK(files_of(report, "after:source,after:lower") == Names{"04-lower.txt", "11-source.txt"});
   CHECK(files_of(report, "all") == Names{"01-import.txt", "02-graph-passes.txt", "04-lower.txt", "05-fuse.txt", "06-loops-passes.txt", "07-select-kernels.txt",
-                                         "08-place-memory.txt", "09-merge-kernels.txt", "10-fit-memory.txt", "11-source.txt", "kernels"});
+                                         "08-place-memory.txt", "09-merge-kernels.txt", "10-fit-memory.txt", "11-source.txt", "kernels", "settings.txt"});
   CHECK(files_of(report_of(false), "after:fuse,after:lower") == Names{"04-lower.txt"});  // the option skips fuse
 }
 
