@@ -1,13 +1,13 @@
 """Compile time of DistilGPT2 in fresh processes: cold caches, then warm.
 
-Usage: compile_time.py [--out DIR] [--warm N] [--device cuda|cpu] [--against FOLDER] [--no-inductor]
+Usage: compile_time.py [--out DIR] [--cold N] [--warm N] [--device cuda|cpu] [--against FOLDER] [--no-inductor]
 
 first_call: seconds of the first call of the compiled model, everything included. own: our share, from the graph that
 AOTAutograd hands over to the loaded kernels. `runs` has all processes of a row; the row itself is the one whose own share, for Inductor
 whose first call, is smallest.
 
 --against: FOLDER has the package cxxinductor of another build, whose processes take turns with ours. On many machines one process is nearly twice as
-slow as the next, PyTorch's own part included: two builds are compared by the medians of many processes (--warm 20).
+slow as the next, PyTorch's own part included: two builds are compared by the medians of many processes (--cold 20 --warm 20).
 --device cpu: the same graph of tiny sizes, into compile_time_cpu.json, which no table shows. Warm, it takes the same steps but for loading the kernels.
 """
 
@@ -103,6 +103,7 @@ def print_runs(candidate, state, runs, which=""):
 
 def main():
     parser = argument_parser(__doc__)
+    parser.add_argument("--cold", type=int, default=1, help="cold processes of each backend")
     parser.add_argument("--warm", type=int, default=1, help="warm processes of each backend")
     parser.add_argument("--device", default="cuda", choices=("cuda", "cpu"))
     add_against(parser)
@@ -113,11 +114,13 @@ def main():
         packages["against"] = package_of(parser, args)
     rows = []
     with tempfile.TemporaryDirectory() as cache:
-        for state, times in (("cold", 1), ("warm", args.warm)):
+        for state, times in (("cold", args.cold), ("warm", args.warm)):
             runs = {candidate: [] for candidate in packages}
             for turn in range(times):
-                for candidate, package in packages.items():
-                    runs[candidate].append(first_call(candidate, cache, args.device, package))
+                # The process that comes first loads files that the next one finds in memory.
+                for candidate, package in list(packages.items())[:: 1 if turn % 2 == 0 else -1]:
+                    folder = os.path.join(cache, str(turn if state == "cold" else 0))
+                    runs[candidate].append(first_call(candidate, folder, args.device, package))
                     print_runs(candidate, state, runs[candidate][-1:], f" {turn + 1}/{times}")
             if times > 1:
                 for candidate, found in runs.items():
