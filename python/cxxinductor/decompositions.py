@@ -63,7 +63,8 @@ def _table() -> dict[Any, Callable[..., Any]]:
     for op in (aten.nll_loss_backward.default, aten.soft_margin_loss_backward.default, aten.take.default):
         decompositions[op] = _by_rule(op)  # in the place of torch's
     for name in _C.ops_with_fragments(_C.Fragments.Decompositions):
-        op = _overload(name)
+        callee, _, overload = name.partition(".")
+        op = fragments.op_of(callee, overload)
         if name not in whole and op not in decompositions:
             decompositions[op] = _by_rule(op)
     decompositions[aten.nan_to_num.default] = functools.partial(nan_to_num, decompositions[aten.nan_to_num.default])
@@ -91,12 +92,6 @@ def _laid_out_as_in_eager(decomposition: Callable[..., Any], format_of: Callable
         return (output, *rest) if isinstance(results, tuple) else output
 
     return laid_out
-
-
-def _overload(name: str) -> Any:
-    """Of "aten::rot90" or "aten::norm.Scalar"."""
-    op, _, overload = name.removeprefix("aten::").partition(".")
-    return getattr(getattr(aten, op), overload or "default")
 
 
 def _by_rule(op: Any) -> Callable[..., Any]:

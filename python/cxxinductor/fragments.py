@@ -38,11 +38,15 @@ class Fragment(NamedTuple):
             return eval(item.text, _FUNCTIONS, self.symbols) if isinstance(item, _C.SizeText) else item
 
         for callee, overload, args, kwargs in self.calls:
-            namespace, name = callee.split("::")
-            op = getattr(getattr(getattr(torch.ops, namespace), name), overload or "default")
-            result = call(op, *tree_map(given, args), **tree_map(given, kwargs))
+            result = call(op_of(callee, overload), *tree_map(given, args), **tree_map(given, kwargs))
             values += result if isinstance(result, (list, tuple)) else [result]
         return [given(item) for item in self.results]
+
+
+def op_of(callee: str, overload: str) -> Any:
+    """The dispatcher op of "aten::norm" and "Scalar"; "" is the default overload."""
+    namespace, name = callee.split("::")
+    return getattr(getattr(getattr(torch.ops, namespace), name), overload or "default")
 
 
 def find(
