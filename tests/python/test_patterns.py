@@ -200,13 +200,15 @@ def test_patterns_that_are_refused():
         cxxinductor.register_pattern(sum_of_squares, lambda x, y: x, pair())
 
 
+def doubled_back(x):
+    return (x * 2.0) / 2.0
+
+
+def itself(x):
+    return x
+
+
 def test_a_replacement_may_be_an_input(device, register):
-    def doubled_back(x):
-        return (x * 2.0) / 2.0
-
-    def itself(x):
-        return x
-
     register(cxxinductor.register_pattern, doubled_back, itself, [torch.empty(3, device=device)], when="inference")
     x = torch.randn(8, device=device)
     report = cxxinductor.explain(lambda x: doubled_back(x + 1).exp(), x)
@@ -215,13 +217,6 @@ def test_a_replacement_may_be_an_input(device, register):
 
 def test_an_output_is_no_input_where_it_was_none(device, register):
     """The program may write into what it gets."""
-
-    def doubled_back(x):
-        return (x * 2.0) / 2.0
-
-    def itself(x):
-        return x
-
     register(cxxinductor.register_pattern, doubled_back, itself, [torch.empty(3, device=device)], when="inference")
     x = torch.randn(8, device=device)
     before = x.clone()
