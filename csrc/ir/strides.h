@@ -62,12 +62,12 @@ inline bool are_dense(const std::vector<sym::Expr>& sizes, const std::vector<sym
 inline bool are_distinct(const std::vector<sym::Expr>& sizes, const std::vector<sym::Expr>& strides, const sym::Assumptions& assumptions) {
   std::vector<size_t> longer;  // than 1
   for (size_t d = 0; d < sizes.size(); ++d)
-    if (!sizes[d].is_constant(1)) longer.push_back(d);
+    if (!sizes[d].is_constant() || sizes[d].constant() > 1) longer.push_back(d);
   if (longer.size() == 1) return sym::bounds(strides[longer[0]], assumptions).low > 0;
   std::vector<std::pair<int64_t, int64_t>> steps;  // stride, size
   for (size_t d : longer) {
     if (!sizes[d].is_constant() || !strides[d].is_constant()) return false;
-    if (sizes[d].constant() > 1) steps.emplace_back(strides[d].constant(), sizes[d].constant());
+    steps.emplace_back(strides[d].constant(), sizes[d].constant());
   }
   std::sort(steps.begin(), steps.end());
   int64_t reach = 0;

@@ -28,7 +28,7 @@ const DecomposeTable& rules_of(Fragments table) {
 }
 
 // Forms for the backward pass call the same op, of whose results less has to be kept.
-bool is_repeated(Fragments table) { return table == Fragments::Decompositions; }
+bool decomposes_in_turn(Fragments table) { return table == Fragments::Decompositions; }
 
 class Decomposer {
  public:
@@ -168,7 +168,7 @@ class Decomposer {
 }  // namespace
 
 CallGraph decompose(const CallGraph& calls, const SchemaSource& schemas, Fragments table) {
-  return Decomposer(calls, schemas, rules_of(table), is_repeated(table)).run();
+  return Decomposer(calls, schemas, rules_of(table), decomposes_in_turn(table)).run();
 }
 
 CallGraph decompose(const CallGraph& calls, const SchemaSource& schemas, const DecomposeTable& table) { return Decomposer(calls, schemas, table, true).run(); }
@@ -187,7 +187,7 @@ std::optional<CallGraph> fragment_of(CallGraph graph, const SchemaSource& schema
     }
   }
   for (CallValue result : call.results) graph.outputs.push_back(graph.values[result].kind == CallValueInfo::Kind::None ? Arg() : Arg(OperandRef{result}));
-  Decomposer decomposer(graph, schemas, rules_of(table), is_repeated(table));
+  Decomposer decomposer(graph, schemas, rules_of(table), decomposes_in_turn(table));
   CallGraph found = decomposer.run();
   return decomposer.replaced() == 0 ? std::nullopt : std::optional(std::move(found));
 }
