@@ -6,11 +6,13 @@ first_call: seconds of the first call of the compiled model, everything included
 AOTAutograd hands over to the loaded kernels. `runs` has all processes of a row; the row itself is the one whose own share, for Inductor
 whose first call, is smallest.
 
---against: FOLDER has the package cxxinductor of another build, whose processes take turns with ours. On many machines one process is nearly twice as
-slow as the next, PyTorch's own part included: two builds are compared by the medians of many processes (--cold 20 --warm 20).
+--against: FOLDER has the package cxxinductor of another build. On many machines one process is nearly twice as slow as the next, PyTorch's own part included,
+so a process of each build runs at the same time, on one half of the CPUs each, and the halves are swapped from pair to pair: what counts is the ratio of our
+shares, as the median of many pairs (--cold 20 --warm 20).
 --device cpu: the same graph of tiny sizes, into compile_time_cpu.json, which no table shows. Warm, it takes the same steps but for loading the kernels.
 """
 
+import concurrent.futures
 import json
 import os
 import statistics
@@ -32,8 +34,9 @@ tokens = torch.randint(0, model.config.vocab_size, shape, device=device)
 
 CHILD = (
     """
-import json, sys, time
-backend, device, package = sys.argv[1:]
+import json, os, sys, time
+backend, device, package, cpus = sys.argv[1:]
+os.sched_setaffinity(0, json.loads(cpus))
 if package:
     sys.path.insert(0, package)
 """
@@ -73,16 +76,38 @@ def package_of(parser, arguments):
     return os.path.abspath(arguments.against)
 
 
-def first_call(candidate, cache, device, package):
+def first_call(candidate, cache, device, package, cpus):
     folder = os.path.join(cache, candidate)
     environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": f"{folder}/inductor", "TRITON_CACHE_DIR": f"{folder}/triton",
                    "CXXINDUCTOR_CACHE_DIR": f"{folder}/cxxinductor"}
     backend = "inductor" if candidate == "inductor" else "cxxinductor"
-    done = subprocess.run([sys.executable, "-c", CHILD, backend, device, package], env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-c", CHILD, backend, device, package, json.dumps(cpus)], env=environment, capture_output=True, text=True, check=False)
     lines = [line for line in done.stdout.splitlines() if line.startswith("RESULT ")]
     if not lines:
         raise RuntimeError(f"{candidate}: {done.stderr[-2000:]}")
     return json.loads(lines[-1][len("RESULT "):])
+
+
+def halves(cpus):
+    """Without the middle one where their number is odd."""
+    half = len(cpus) // 2
+    return (cpus[:half], cpus[-half:]) if half else (cpus, cpus)
+
+
+def run_turn(packages, turn, cache, device):
+    """One process of each backend. Two builds of ours run at the same time."""
+    cpus = sorted(os.sched_getaffinity(0))
+    pair = ["cxxinductor", "against"] if "against" in packages else []
+    found = {candidate: first_call(candidate, cache, device, packages[candidate], cpus) for candidate in packages if candidate not in pair}
+    with concurrent.futures.ThreadPoolExecutor() as threads:
+        started = [threads.submit(first_call, candidate, cache, device, packages[candidate], half)
+                   for candidate, half in zip(pair, halves(cpus)[:: 1 if turn % 2 == 0 else -1])]
+    return {**found, **{candidate: process.result() for candidate, process in zip(pair, started)}}
+
+
+def ratio_of(runs):
+    """Of our share in `cxxinductor` to that in `against`, pair by pair."""
+    return statistics.median(ours["own"] / other["own"] for ours, other in zip(runs["cxxinductor"], runs["against"]))
 
 
 def row_of(candidate, state, runs):
@@ -117,14 +142,15 @@ def main():
         for state, times in (("cold", args.cold), ("warm", args.warm)):
             runs = {candidate: [] for candidate in packages}
             for turn in range(times):
-                # The process that comes first loads files that the next one finds in memory.
-                for candidate, package in list(packages.items())[:: 1 if turn % 2 == 0 else -1]:
-                    folder = os.path.join(cache, str(turn if state == "cold" else 0))
-                    runs[candidate].append(first_call(candidate, folder, args.device, package))
-                    print_runs(candidate, state, runs[candidate][-1:], f" {turn + 1}/{times}")
+                folder = os.path.join(cache, str(turn if state == "cold" else 0))
+                for candidate, run in run_turn(packages, turn, folder, args.device).items():
+                    runs[candidate].append(run)
+                    print_runs(candidate, state, [run], f" {turn + 1}/{times}")
             if times > 1:
                 for candidate, found in runs.items():
                     print_runs(candidate, state, found)
+            if args.against:
+                print(f"our share / against {state}: {ratio_of(runs):.3f}, median of {times} pairs", flush=True)
             rows += [row_of(candidate, state, found) for candidate, found in runs.items()]
     results = {"unit": "seconds", "model": "DistilGPT2 16x512 bf16" if args.device == "cuda" else "DistilGPT2, tiny", "rows": rows}
     on_cpu = args.device == "cpu"
