@@ -78,6 +78,7 @@ PipelineState find_or_make_plan(Request& request) {
   if (reads)
     if (auto stored = measure(request, "find plan", [&] { return read_plan(*cache, key, lock, request.interrupted); }))
       return {.inputs = request, .form = std::move(stored->plan), .const_graph = std::move(stored->const_graph)};
+  if (request.before_planning) request.before_planning(request.targets);
   if (request.options.verify != "off") measure(request, "verify import", [&] { graph::verify_or_throw(request.graph, "import"); });
   PipelineState made{.inputs = request, .form = std::move(request.graph)};
   const std::string imported = request.keep_texts ? print(made.form) : std::string();

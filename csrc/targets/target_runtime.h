@@ -52,6 +52,8 @@ class TargetRuntime {
                                                                  const std::optional<std::string>& source, const runtime::PackagedCode& packaged) = 0;
   // All code that the plan's kernels on the device may need; the device need not be there.
   virtual runtime::CodeByHash compile_for_package(const plan::Plan& plan, Device device, const Target& target, const CompileResources& resources) = 0;
+  // Kernels for the target are going to be compiled: what the compiler needs to start may be done in the background by then.
+  virtual void start_compiler(const Target&, const CompileResources&) {}
   // Whether this machine has what compiles the target's sources.
   virtual bool has_compiler(const CompileResources& resources) = 0;
 

@@ -101,6 +101,7 @@ driver::Compilation compile_graph(graph::Graph graph, const model::CallGraph* ca
   request.host = &torch_host();
   request.plan_cache = disk_cache(options);
   request.make_provider = [&](const plan::Plan& plan, const Targets& targets) { return make_provider(plan, targets, options, torch_host()); };
+  request.before_planning = [&](const Targets& targets) { start_compilers(targets, options); };
   request.keep_texts = !options.dump.empty();
   const std::string name = request.graph.name;
   driver::Compilation compilation = driver::compile(std::move(request));

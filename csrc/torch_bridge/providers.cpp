@@ -151,6 +151,12 @@ void open_torch_library(DeviceType type) {
       to_string(type), message ? message : path);
 }
 
+void start_compilers(const Targets& targets, const Options& options) {
+  Services& shared = services(options);
+  const targets::CompileResources resources{shared.pool, shared.cache(options), options, torch_host()};
+  for (Device device : targets.devices()) registry().of(targets.of(device)).start_compiler(targets.of(device), resources);
+}
+
 bool has_compiler(Device device, const Options& options) {
   Services& shared = services(options);
   return runtime_for(device, options).has_compiler({shared.pool, shared.cache(options), options, torch_host()});

@@ -30,6 +30,8 @@ std::string load_target(const std::string& path);
 // Opens LibTorch's library for these devices beside the one for the CPU, which is all that programs need to link. UserError when it does
 // not open.
 void open_torch_library(DeviceType type);
+// Kernels for these targets are going to be compiled: their compilers start in the background.
+void start_compilers(const Targets& targets, const Options& options);
 // Whether this machine can compile kernels for the device.
 bool has_compiler(Device device, const Options& options);
 // Kernels (CPU: units of kernels) given to the compilers of this process and compiled, so far.

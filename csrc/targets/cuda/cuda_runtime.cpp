@@ -139,6 +139,8 @@ runtime::CodeByHash CudaRuntime::compile_for_package(const plan::Plan& plan, Dev
   return compile_cuda_for_package(plan, device, target, emitter({}), compiler(resources.options), resources.pool, resources.cache);
 }
 
+void CudaRuntime::start_compiler(const Target& target, const CompileResources& resources) { compiler(resources.options).start(resources.pool, target.arch); }
+
 bool CudaRuntime::has_compiler(const CompileResources& resources) {
   try {
     compiler(resources.options).version(resources.cache);

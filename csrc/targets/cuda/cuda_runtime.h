@@ -24,6 +24,7 @@ class CudaRuntime final : public TargetRuntime {
   std::shared_ptr<runtime::KernelProvider> make_provider(Device device, const Target& target, const CompileResources& resources,
                                                          const std::optional<std::string>& source, const runtime::PackagedCode& packaged) override;
   runtime::CodeByHash compile_for_package(const plan::Plan& plan, Device device, const Target& target, const CompileResources& resources) override;
+  void start_compiler(const Target& target, const CompileResources& resources) override;
   bool has_compiler(const CompileResources& resources) override;
 
   void* make_stream(int index) override;

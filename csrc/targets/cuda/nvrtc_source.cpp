@@ -1,5 +1,6 @@
 #include "targets/cuda/nvrtc_source.h"
 
+#include "runtime/compile_pool.h"
 #include "runtime/disk_cache.h"
 #include "support/files.h"
 #include "support/fork_locks.h"
@@ -32,6 +33,18 @@ const Nvrtc& NvrtcSource::get() {
     if (opened_) opened_();
   }
   return *nvrtc_;
+}
+
+void NvrtcSource::start(runtime::CompilePool& pool, const std::string& arch) {
+  if (started_.exchange(true)) return;
+  const auto compile_first = [this, arch](const InterruptCheck& interrupted) {
+    try {
+      get().compile_to_cubin("extern \"C\" __global__ void first() {}\n", arch, "first", {}, interrupted);
+    } catch (const std::exception&) {
+      // Whoever needs a kernel meets the same error.
+    }
+  };
+  pool.run_in_background(this, {"first", 1, compile_first});
 }
 
 std::string NvrtcSource::version(runtime::DiskCache* cache) {

@@ -3,6 +3,7 @@
 // of its start.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -11,8 +12,9 @@
 #include "targets/cuda/nvrtc.h"
 
 namespace cxxinductor::runtime {
+class CompilePool;
 class DiskCache;
-}
+}  // namespace cxxinductor::runtime
 
 namespace cxxinductor::targets {
 
@@ -24,6 +26,9 @@ class NvrtcSource {
 
   // Both: UserError where there is no NVRTC. The result lives as long as this.
   const Nvrtc& get();
+  // Something will be compiled for the architecture: has a thread of the pool, which must end before this does, open the library and compile a first
+  // kernel, which takes longer than later ones. Once; errors are left to the first compile.
+  void start(runtime::CompilePool& pool, const std::string& arch);
   // cache may be null. Opens the library where the cache does not know it, and where only the loader knows which file it is.
   std::string version(runtime::DiskCache* cache);
 
@@ -31,7 +36,8 @@ class NvrtcSource {
   const std::function<std::vector<std::string>()> candidates_;
   const std::function<void()> opened_;
   std::unique_ptr<Nvrtc> nvrtc_;  // guarded by ForkLock::Services
-  std::string version_;           // guarded by ForkLock::Leaf; empty before it is known
+  std::atomic<bool> started_ = false;
+  std::string version_;  // guarded by ForkLock::Leaf; empty before it is known
 };
 
 }  // namespace cxxinductor::targets

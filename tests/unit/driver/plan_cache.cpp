@@ -83,6 +83,14 @@ TEST_CASE("whatever shapes a plan makes it another entry", "[plan_cache]") {
   CHECK_FALSE(ran(compiler.compile().report, "select-kernels"));
 }
 
+TEST_CASE("who waits for plans that are made hears of no other", "[plan_cache]") {
+  Compiler compiler;
+  std::vector<std::string> planned_for;
+  const auto listen = [&](driver::Request& r) { r.before_planning = [&](const Targets& targets) { planned_for.push_back(targets.main().arch); }; };
+  for (int i = 0; i < 2; ++i) compiler.compile(listen);
+  CHECK(planned_for == std::vector<std::string>{"x86-64-v3"});
+}
+
 TEST_CASE("who asks for stages gets them run", "[plan_cache]") {
   Compiler compiler;
   compiler.compile();

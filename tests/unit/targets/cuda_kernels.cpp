@@ -126,6 +126,22 @@ TEST_CASE("NVRTC is not opened where all code is in the cache; a library that no
   CHECK(opened == 1);
 }
 
+TEST_CASE("NVRTC is opened in the background by who expects to compile", "[cuda]") {
+  CudaLoader loader;
+  if (!loader.nvrtc) return;
+  for (int i = 0; i < 2; ++i) loader.nvrtc_source.start(loader.pool, "sm_80");
+  loader.pool.finish();
+  CHECK(loader.pool.progress().done == 1);
+  CHECK(loader.opened == 1);
+  loader.provider()->prepare(plan_of({"k_a"}));
+  CHECK(loader.opened == 1);
+  // Where it cannot, the first compile tells.
+  NvrtcSource missing([] { return std::vector<std::string>{"/nowhere/libnvrtc.so"}; });
+  missing.start(loader.pool, "sm_80");
+  loader.pool.finish();
+  CHECK_THROWS_WITH(missing.get(), mentions("/nowhere/libnvrtc.so"));
+}
+
 TEST_CASE("a module of the cache that the driver refuses is compiled again", "[cuda]") {
   CudaLoader loader;
   if (!loader.nvrtc) return;
