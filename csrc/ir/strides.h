@@ -13,8 +13,8 @@ namespace cxxinductor {
 
 // As eager computes them: an empty dimension counts as one element in the strides before it. Texts leave these out.
 inline std::vector<sym::Expr> row_major_strides(const std::vector<sym::Expr>& sizes) {
-  std::vector<sym::Expr> strides(sizes.size());
   sym::Expr stride = 1;
+  std::vector<sym::Expr> strides(sizes.size(), stride);
   for (size_t d = sizes.size(); d-- > 0;) {
     strides[d] = stride;
     if (!sizes[d].is_constant(0)) stride = stride * sizes[d];

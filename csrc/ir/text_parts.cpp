@@ -31,26 +31,34 @@ void parse_items(TextCursor& cursor, std::string_view open, std::string_view clo
 
 }  // namespace
 
+void append_quoted(std::string& out, std::string_view text) {
+  const auto has = [text](char c) { return text.find(c) != std::string_view::npos; };
+  out += '"';
+  if (!has('"') && !has('\\') && !has('\n')) {
+    out += text;
+  } else {
+    for (char c : text) {
+      if (c == '"' || c == '\\' || c == '\n') out += '\\';
+      out += c == '\n' ? 'n' : c;
+    }
+  }
+  out += '"';
+}
+
 std::string quote(std::string_view text) {
   std::string quoted;
-  quoted.reserve(text.size() + 2);
-  quoted += '"';
-  for (auto at = text.begin();;) {  // not with find_first_of, which calls memchr for each character
-    const auto special = std::find_if(at, text.end(), [](char c) { return c == '"' || c == '\\' || c == '\n'; });
-    quoted.append(at, special);
-    if (special == text.end()) break;
-    quoted += '\\';
-    quoted += *special == '\n' ? 'n' : *special;
-    at = special + 1;
-  }
-  quoted += '"';
+  append_quoted(quoted, text);
   return quoted;
 }
 
 std::string print_expr_list(const std::vector<sym::Expr>& list, const SymbolSpelling& spell) {
   std::string text = "[";
-  for (size_t i = 0; i < list.size(); ++i) text += (i ? ", " : "") + (spell ? spell(list[i]) : sym::to_string(list[i]));
-  return text + "]";
+  for (size_t i = 0; i < list.size(); ++i) {
+    if (i > 0) text += ", ";
+    text += spell ? spell(list[i]) : sym::to_string(list[i]);
+  }
+  text += ']';
+  return text;
 }
 
 std::string print_int_list(const std::vector<int>& list) { return fmt::format("[{}]", fmt::join(list, ", ")); }
@@ -275,10 +283,25 @@ void parse_where(TextCursor& cursor, sym::Assumptions& assumptions) {
   } while (cursor.accept(","));
 }
 
+namespace {
+
+std::string text_of(const Origin& origin) {
+  std::string text;
+  append_quoted(text, origin.file);
+  text += ':';
+  text += fmt::format_int(origin.line).c_str();
+  text += ' ';
+  append_quoted(text, origin.module);
+  text += ' ';
+  append_quoted(text, origin.call);
+  return text;
+}
+
+}  // namespace
+
 std::string print_origin(const OriginTable& origins, OriginId id) {
   if (!id.valid() || !origins.contains(id)) return "";
-  const Origin& origin = origins[id];
-  return fmt::format(" from {}:{} {} {}", quote(origin.file), origin.line, quote(origin.module), quote(origin.call));
+  return " from " + text_of(origins[id]);
 }
 
 OriginId OriginReader::parse(TextCursor& cursor) {
@@ -289,8 +312,7 @@ OriginId OriginReader::parse(TextCursor& cursor) {
   origin.line = parse_int(cursor, "a line", std::numeric_limits<int>::min(), std::numeric_limits<int>::max());
   origin.module = cursor.quoted("a module path");
   origin.call = cursor.quoted("a call");
-  std::string key = fmt::format("{}:{} {} {}", quote(origin.file), origin.line, quote(origin.module), quote(origin.call));
-  auto [entry, is_new] = known_.try_emplace(std::move(key));
+  auto [entry, is_new] = known_.try_emplace(text_of(origin));
   if (is_new) entry->second = origins_.push_back(std::move(origin));
   return entry->second;
 }

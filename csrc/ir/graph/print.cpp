@@ -47,7 +47,12 @@ class Printer {
   }
   std::string name(ValueId id) const { return graph_.values.contains(id) ? "%" + graph_.values[id].name : "%?"; }
 
-  static std::string type_text(const Value& value) { return fmt::format(": {}{}", to_string(value.dtype), print_expr_list(value.sizes)); }
+  static std::string type_text(const Value& value) {
+    std::string text = ": ";
+    text += to_string(value.dtype);
+    text += print_expr_list(value.sizes);
+    return text;
+  }
   // What a value has beyond what the reader assumes.
   static std::string layout_text(const Value& value, const Value& assumed) {
     std::string text;
@@ -106,16 +111,21 @@ class Printer {
   }
 
   void print_node(const Node& node) {
-    std::vector<Value> assumed = assumed_results(node);
-    std::vector<std::string> results;
-    bool typed = declares_sizes(node.kind) || node.as<Extern>();
+    // Appended, not formatted: the text of a graph is the key of its plan, which every compile prints.
+    const std::vector<Value> assumed = assumed_results(node);
+    const bool typed = declares_sizes(node.kind) || node.as<Extern>();
+    std::string line;
     for (size_t i = 0; i < node.results.size(); ++i) {
       const Value& value = graph_.values[node.results[i]];
-      const Value& expected = i < assumed.size() ? assumed[i] : value;
-      results.push_back("%" + value.name + (typed ? type_text(value) : "") + layout_text(value, expected));
+      line += i > 0 ? ", %" : "%";
+      line += value.name;
+      if (typed) line += type_text(value);
+      line += layout_text(value, i < assumed.size() ? assumed[i] : value);
     }
-    std::string left = results.empty() ? "" : fmt::format("{} = ", fmt::join(results, ", "));
-    writer_.line("{}{}{}", left, right_side(node), print_origin(graph_.origins, node.origin));
+    if (!node.results.empty()) line += " = ";
+    line += right_side(node);
+    line += print_origin(graph_.origins, node.origin);
+    writer_.raw_line(line);
   }
 
   // The results that the reader will make of this node's text without layouts.
@@ -146,9 +156,14 @@ class Printer {
     } else if (node.as<Full>() && !node.results.empty()) {
       immediate = compute_type(graph_.values[node.results[0]].dtype);
     }
-    std::vector<std::string> operands;
-    for (size_t i = 0; i < node.operands.size(); ++i) operands.push_back(operand_text(node.operands[i], i == bool_operand ? DType::Bool : immediate));
-    return fmt::format("{}({})", head(node), fmt::join(operands, ", "));
+    std::string text = head(node);
+    text += '(';
+    for (size_t i = 0; i < node.operands.size(); ++i) {
+      if (i > 0) text += ", ";
+      text += operand_text(node.operands[i], i == bool_operand ? DType::Bool : immediate);
+    }
+    text += ')';
+    return text;
   }
 
   std::string head(const Node& node) const {
