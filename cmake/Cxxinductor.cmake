@@ -79,7 +79,8 @@ function(cxxi_units target)
 endfunction()
 
 # cxxi_layer(name [SMALL] DEPENDS layers... PRECOMPILE arguments of cxxi_precompile...): static library cxxi_<name> from csrc/<name>.
-# SMALL: compiled with -Os, a third smaller than with -O2: what runs once for a model, not in each of its calls.
+# SMALL: compiled with -Os, a third smaller than with -O2: what runs once for a model, not in each of its calls. The IRs, on whose texts and
+# expressions a compile spends the most, are not.
 function(cxxi_layer name)
   cmake_parse_arguments(LAYER "SMALL" "" "DEPENDS;PRECOMPILE" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cpp)
