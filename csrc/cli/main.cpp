@@ -1,6 +1,7 @@
 // cxxinductor: packages, inspects, runs, times and verifies exported models from a shell.
 #include <c10/util/Exception.h>
 #include <cxxinductor/cxxinductor.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <iostream>
@@ -57,6 +58,12 @@ void add_inputs(CLI::App& command, Arguments& arguments) {
   command.add_option("--seed", arguments.seed, "of random inputs")->capture_default_str();
 }
 
+std::vector<std::string> names_of_subcommands(CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
+  return names;
+}
+
 int run_command(int argc, char** argv) {
   CLI::App app("Compiles exported PyTorch models, and inspects, runs, times and verifies them.", "cxxinductor");
   app.footer(footer);
@@ -110,6 +117,9 @@ int run_command(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
+    // CLI11 says that there is no subcommand, not what stands in its place.
+    if (const std::vector<std::string> unknown = app.remaining(); error.get_exit_code() != 0 && app.get_subcommands().empty() && !unknown.empty())
+      throw_user_error("expected a subcommand ({}), found '{}'", fmt::join(names_of_subcommands(app), ", "), unknown.front());
     return app.exit(error) == 0 ? cli::success : cli::wrong_use;
   }
   const bool script = cli::is_torchscript(arguments.file);

@@ -204,7 +204,7 @@ def test_bench(model):
     "arguments, message",
     [
         ([], "subcommand"),
-        (["compress", "x.pt2"], "A subcommand is required"),
+        (["compress", "x.pt2"], "expected a subcommand (compile, inspect, explain, run, bench, verify), found 'compress'"),
         (["run"], "file"),
         (["run", "MODEL", "--option", "tier"], "expected name=value, found 'tier'"),
         (["run", "MODEL", "--option", "tear=aten"], "did you mean 'tier'"),
