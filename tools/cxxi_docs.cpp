@@ -74,10 +74,7 @@ std::string_view rule_text(TypeRule rule) {
 std::string traits_text(const OpTraits& traits) {
   std::vector<std::string_view> words;
   if (traits.commutative) words.push_back("commutative");
-  if (traits.associative) words.push_back("associative");
-  if (traits.idempotent) words.push_back("idempotent");
   if (traits.transcendental) words.push_back("transcendental");
-  if (traits.maps_zero_to_zero) words.push_back("0 to 0");
   return fmt::format("{}", fmt::join(words, ", "));
 }
 

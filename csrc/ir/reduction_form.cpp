@@ -38,7 +38,9 @@ std::vector<Scalar> ReductionForm::finished(const std::vector<Scalar>& from) con
 
 ReductionForm parse_reduction_form(std::string_view state, std::string_view results, std::string_view start, std::string_view lift, std::string_view merge,
                                    std::string_view finish) {
-  ReductionForm form{.state = parse_typed_names(state), .results = parse_typed_names(results), .start = {}, .lift = {}, .merge = {}, .finish = {}};
+  ReductionForm form;
+  form.state = naming("state", [&] { return parse_typed_names(state); });
+  form.results = naming("results", [&] { return parse_typed_names(results); });
   const TypedName element[] = {{"x", std::nullopt}, {"at", DType::I64}};
   std::vector<TypedName> both;
   for (const std::string_view side : {"a.", "b."})

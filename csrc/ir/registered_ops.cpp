@@ -35,7 +35,8 @@ class RowList {
   size_t add(std::unique_ptr<const Row> row) {
     const ForkGuard guard(ForkLock::Leaf);
     if (const auto found = find([&](const Row& old) { return old.overload == row->overload; })) {
-      if ((*this)[*found].text != row->text) throw_user_error("{} is registered already, with another definition", row->overload);
+      if ((*this)[*found].text != row->text)
+        throw_user_error("{} is registered already, with another definition; it stays registered until the process ends", row->overload);
       return *found;
     }
     const size_t index = size();

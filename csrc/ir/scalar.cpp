@@ -189,6 +189,11 @@ Scalar cast(const Scalar& value, DType to) {
   return Scalar::from_integer(to, value.integer());
 }
 
+bool is_same_on_all_devices(const Scalar& value, DType cast_to) {
+  if (!is_float(value.dtype()) || is_float(cast_to) || cast_to == DType::Bool) return true;
+  return std::abs(value.real()) < (byte_size(cast_to) == 8 ? 0x1p63 : 0x1p31);
+}
+
 std::string to_string(const Scalar& value) {
   if (value.dtype() == DType::Bool) return value.integer() ? "true" : "false";
   if (value.dtype() == DType::U64) return fmt::format("{}", static_cast<uint64_t>(value.integer()));

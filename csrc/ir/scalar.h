@@ -32,6 +32,9 @@ class Scalar {
 // ATen's conversion (c10::convert): float to integer truncates, anything to bool tests for non-zero, narrowing wraps,
 // double to f16/bf16/f8 goes through float, as eager's cast kernels do.
 Scalar cast(const Scalar& value, DType to);
+// Whether kernels make of it what cast does: what becomes of a float that an integer does not hold is the device's, and on the CPU another value in
+// 32 bits than in 64.
+bool is_same_on_all_devices(const Scalar& value, DType cast_to);
 double round_to(DType dtype, double value);  // nearest even, through float for the narrow types
 // The element as it lies in memory, in the low bits. A NaN comes out as the positive quiet one.
 uint64_t bits_of(const Scalar& value);

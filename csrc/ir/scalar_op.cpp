@@ -228,8 +228,7 @@ constexpr bool has_arity(const ScalarOpInfo& row) {
     case TypeRule::Predicate:
       break;
   }
-  if (row.traits.commutative || row.traits.associative) return row.arity == 2;
-  if (row.traits.idempotent || row.traits.maps_zero_to_zero) return row.arity == 1;
+  if (row.traits.commutative) return row.arity == 2;
   return row.arity >= 1 && row.arity <= 5;
 }
 
@@ -295,7 +294,11 @@ DType result_dtype(ScalarOp op, DType operand, DType cast_to) {
   return operand;
 }
 
-bool can_evaluate(ScalarOp op) { return !info(op).registered || info(op).definition != nullptr; }
+bool can_evaluate(ScalarOp op, std::span<const Scalar> operands, DType cast_to) {
+  const ScalarOpInfo& row = info(op);
+  if (row.registered && !row.definition) return false;
+  return row.rule != TypeRule::Cast || is_same_on_all_devices(operands[0], cast_to);
+}
 
 Scalar evaluate(ScalarOp op, std::span<const Scalar> operands, DType cast_to) {
   const ScalarOpInfo& row = info(op);

@@ -36,11 +36,8 @@ enum class TypeSet : uint8_t { Floating, Integral, IntegralOrBool, Numeric, Any 
 
 struct OpTraits {
   bool commutative = false;
-  bool associative = false;
-  bool idempotent = false;      // f(f(x)) == f(x)
   bool transcendental = false;  // costs tens of instructions
-  bool maps_zero_to_zero = false;
-  bool random = false;  // random words, from the state of a generator in the first operands
+  bool random = false;          // random words, from the state of a generator in the first operands
 };
 
 struct ScalarOpInfo {
@@ -80,7 +77,7 @@ bool accepts(TypeSet set, DType dtype);
 // Result dtype of op on operands of T; `cast_to` is read for TypeRule::Cast alone.
 DType result_dtype(ScalarOp op, DType operand, DType cast_to);
 // Whether evaluate knows the op: those of ops.def, and registered ones with a definition.
-bool can_evaluate(ScalarOp op);
+bool can_evaluate(ScalarOp op, std::span<const Scalar> operands, DType cast_to = DType::F32);
 // Applies the row's evaluator to operands already in the compute type (bool for a Select condition).
 Scalar evaluate(ScalarOp op, std::span<const Scalar> operands, DType cast_to = DType::F32);
 

@@ -17,10 +17,12 @@
 namespace cxxinductor {
 namespace {
 
-std::optional<DType> parse_type(TextCursor& cursor, std::string_view name) {
+std::optional<DType> parse_type(TextCursor& cursor) {
+  TextCursor start = cursor;
+  const std::string name = cursor.identifier("T or a dtype");
   if (name == "T") return std::nullopt;
   const std::optional<DType> dtype = find_dtype(name);
-  if (!dtype) cursor.fail("T or a dtype");
+  if (!dtype) start.fail("T or a dtype");
   return dtype;
 }
 
@@ -114,7 +116,7 @@ class StatementParser {
     std::optional<DType> target;
     if (row.rule == TypeRule::Cast) {
       cursor_.expect("<");
-      target = parse_type(cursor_, cursor_.identifier("a type"));
+      target = parse_type(cursor_);
       cursor_.expect(">");
     }
     cursor_.expect("(");
@@ -231,7 +233,7 @@ std::vector<TypedName> parse_typed_names(std::string_view text) {
     std::string name = cursor.identifier("a component");
     if (std::ranges::find(components, name, &TypedName::name) != components.end()) throw_user_error("the component {} is declared twice", name);
     cursor.expect(":");
-    components.push_back({std::move(name), parse_type(cursor, cursor.identifier("a type"))});
+    components.push_back({std::move(name), parse_type(cursor)});
   }
   if (components.empty()) throw_user_error("expected names with types, found none");
   return components;

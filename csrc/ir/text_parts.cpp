@@ -29,8 +29,6 @@ void parse_items(TextCursor& cursor, std::string_view open, std::string_view clo
   }
 }
 
-}  // namespace
-
 void append_quoted(std::string& out, std::string_view text) {
   const auto has = [text](char c) { return text.find(c) != std::string_view::npos; };
   out += '"';
@@ -44,6 +42,8 @@ void append_quoted(std::string& out, std::string_view text) {
   }
   out += '"';
 }
+
+}  // namespace
 
 std::string quote(std::string_view text) {
   std::string quoted;

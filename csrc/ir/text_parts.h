@@ -22,9 +22,7 @@ namespace cxxinductor {
 constexpr size_t max_text_rank = 16;        // dimensions of a tensor
 constexpr size_t max_text_items = 1000000;  // nodes, statements, buffers, steps, list items
 
-// What TextCursor::quoted reads.
-std::string quote(std::string_view text);
-void append_quoted(std::string& out, std::string_view text);
+std::string quote(std::string_view text);  // what TextCursor::quoted reads
 
 // "[a, b]". With `spell`, symbols are respelled (statement symbols of the loops IR).
 using SymbolSpelling = std::function<std::string(sym::Expr)>;

@@ -134,7 +134,7 @@ class ConstantFolder {
       scalars.push_back(*scalar);
     }
     const graph::Value& value = graph_.values[node.results[0]];
-    if (is_opaque(value.dtype) || !can_evaluate(op)) return false;
+    if (is_opaque(value.dtype) || !can_evaluate(op, scalars, value.dtype)) return false;
     make_full(node, evaluate(op, scalars, value.dtype));
     return true;
   }

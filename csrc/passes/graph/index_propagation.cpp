@@ -182,12 +182,12 @@ std::optional<Element> IndexPropagation::combined(ScalarOp op, const std::vector
 std::optional<ScalarOrExpr> IndexPropagation::applied(ScalarOp op, const std::vector<ScalarOrExpr>& operands, DType dtype) {
   const bool constant = std::all_of(operands.begin(), operands.end(), [](const ScalarOrExpr& n) { return std::holds_alternative<Scalar>(n); });
   if (constant) {
-    if (!can_evaluate(op)) return std::nullopt;
     std::vector<Scalar> scalars;
     for (const ScalarOrExpr& number : operands) {
       const auto& scalar = std::get<Scalar>(number);
       scalars.push_back(cast(scalar, compute_type(scalar.dtype())));
     }
+    if (!can_evaluate(op, scalars, dtype)) return std::nullopt;
     return cast(evaluate(op, scalars, dtype), dtype);
   }
   if (op == ScalarOp::Where) {

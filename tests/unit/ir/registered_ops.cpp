@@ -32,7 +32,7 @@ TEST_CASE("a registered op is found by its names, and evaluated by its definitio
   CHECK(info(op).name == "tests.cube");
   CHECK(info(op).registered);
   CHECK(add_scalar_op(cube) == op);
-  CHECK(can_evaluate(op));
+  CHECK(can_evaluate(op, {}));
   CHECK(evaluate(op, std::vector{Scalar::from_integer(DType::I32, -3)}).integer() == -27);
   CHECK(evaluate(op, std::vector{Scalar::from_real(DType::F32, 0.5)}).real() == 0.125);
   CHECK(!registered_text(op).empty());
@@ -48,7 +48,7 @@ TEST_CASE("a registered op is part of the text form") {
 
 TEST_CASE("an op without a definition is not evaluated") {
   const ScalarOp op = add_scalar_op({.overload = "tests::unknown_meaning", .arguments = {"x"}, .cpu = "f({0})"});
-  CHECK(!can_evaluate(op));
+  CHECK(!can_evaluate(op, {}));
   CHECK_THROWS_WITH(evaluate(op, std::vector{Scalar::from_real(DType::F32, 1)}), mentions("tests.unknown_meaning cannot be evaluated"));
 }
 
@@ -117,6 +117,8 @@ TEST_CASE("a registered reduction says which operands it does not take, and name
   norm.overload = "tests::other_norm";
   norm.state = "sum:T sum:T";
   CHECK_THROWS_WITH(add_reduction(norm), mentions("the component sum is declared twice"));
+  norm.state = "sum:i63 n:T";
+  CHECK_THROWS_WITH(add_reduction(norm), mentions("state: ") && mentions("column 5: expected T or a dtype"));
   norm.state = "sum:i64";
   norm.lift = "sum = 1";
   norm.finish = "norm = cast<T>(sqrt(sum))";
