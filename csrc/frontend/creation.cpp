@@ -20,8 +20,9 @@ std::vector<ValueId> spread(CallContext& context, ValueId number) {
 }
 
 Results filled(CallContext& context, const ScalarArg& number) {
-  const auto operand = number_operand(context, number, context.result().dtype);
-  if (!operand) return std::nullopt;
+  const DType dtype = context.result().dtype;
+  const auto operand = number_operand(context, number, dtype);
+  if (!operand || !may_fill(dtype, number)) return std::nullopt;
   const auto* value = std::get_if<ValueId>(&*operand);
   return value != nullptr ? spread(context, *value) : filled(context, *operand);
 }

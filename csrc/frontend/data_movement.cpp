@@ -82,7 +82,7 @@ Results import_pad(CallContext& context) {
   const auto value = context.scalar_arg(2, "value");
   const DType dtype = context.dtype(x);
   const auto fill = value ? constant_real(*value) : std::optional(0.0);
-  if (!fill || amounts.size() % 2 != 0) return std::nullopt;
+  if (!fill || (value && !may_fill(dtype, *value)) || amounts.size() % 2 != 0) return std::nullopt;
   const auto rank = static_cast<size_t>(context.rank(x));
   if (amounts.size() / 2 > rank) return std::nullopt;
   Sizes low(rank, sym::Expr(0));

@@ -183,6 +183,7 @@ Results import_masked_fill(CallContext& context) {
   const auto value = term(context, 2, "value");
   if (!value || context.dtype(mask) != DType::Bool) return std::nullopt;
   const DType dtype = context.dtype(self);
+  if (const ScalarArg* number = scalar_arg_of(*value); number && !may_fill(dtype, *number)) return std::nullopt;
   auto operands = operands_in(context, {{*value, Term(self)}}, dtype);
   if (!operands) return std::nullopt;
   operands->insert(operands->begin(), mask);

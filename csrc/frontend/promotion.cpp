@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "ir/device_types.h"
 
@@ -57,6 +58,13 @@ std::optional<Operand> immediate(const ScalarArg& number, DType dtype) {
   const int64_t integer = std::holds_alternative<bool>(number) ? std::get<bool>(number) : std::get<int64_t>(number);
   if (!holds(dtype, integer)) return std::nullopt;
   return Operand(Scalar::from_integer(compute, integer));
+}
+
+bool may_fill(DType dtype, const ScalarArg& number) {
+  const auto* real = std::get_if<double>(&number);
+  if (real == nullptr || !std::isfinite(*real)) return true;
+  const double largest = dtype == DType::F16 ? 65504 : dtype == DType::BF16 ? 0x1.FEp127 : std::numeric_limits<float>::max();
+  return dtype == DType::F64 || std::abs(*real) <= largest;
 }
 
 Operand rounded_number(const CallContext& context, Operand number, DType dtype) {

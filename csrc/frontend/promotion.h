@@ -30,6 +30,8 @@ using model::integer_to_float;
 // The number as an immediate of dtype's compute type; none when an integer dtype cannot hold it (eager raises), and for a
 // GivenReal.
 std::optional<Operand> immediate(const ScalarArg& number, DType dtype);
+// Whether eager fills a tensor of this dtype with the number, or raises since it is beyond its largest one. Kernels that compute with the number do not.
+bool may_fill(DType dtype, const ScalarArg& number);
 // As an immediate, or as a value in that type.
 std::optional<Operand> number_operand(const CallContext& context, const ScalarArg& number, DType dtype);
 // The operand, a number, rounded to dtype: kernels hold it in the compute type.

@@ -123,6 +123,7 @@ Results import_extremum_with_index(CallContext& context, Reduction values, Reduc
 Results import_arg_extremum(CallContext& context, Reduction reduction) {
   const ValueId x = context.tensor(0, "self");
   if (context.rank(x) == 0) return context.decline_rank_0();
+  if (context.dtype(x) == DType::Bool) return context.decline("ATen refuses bool");
   std::vector<int> dims = context.dims(1, "dim", context.rank(x));
   if (dims.empty()) dims = all_dims(context.rank(x));
   if (is_of_no_elements(context, x, dims)) return context.decline("it reduces no elements");

@@ -59,7 +59,7 @@ ValueId scattered_wide(CallContext& context, ValueId base, ValueId source, std::
 std::optional<ValueId> scalar_tensor(CallContext& context, size_t position, std::string_view name, const Sizes& sizes) {
   const auto number = context.scalar_arg(position, name);
   const DType dtype = context.result().dtype;
-  if (!number) return std::nullopt;
+  if (!number || !may_fill(dtype, *number)) return std::nullopt;
   if (const auto* e = std::get_if<sym::Expr>(&*number)) return context.build.full(*e, dtype, context.result().device, sizes);
   const auto real = constant_real(*number);
   if (!is_float(dtype) && std::holds_alternative<double>(*number)) return std::nullopt;
