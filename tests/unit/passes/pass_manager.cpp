@@ -56,3 +56,12 @@ TEST_CASE("the limit of passes counts those of pipelines before", "[passes]") {
   CHECK(passes::run_loops_pipeline(program, options, 3).empty());
   CHECK(passes::run_loops_pipeline(program, options, 2).size() == passes::loops_pipeline().size());
 }
+
+TEST_CASE("graph passes do not take a graph in which they made copies that calls write", "[passes]") {
+  // %w is read later.
+  graph::Graph g = graph::parse(
+      "graph @f(%w: f32[8]) {\n  %0: f32[8] = extern \"aten::clone\"($0) with (%w) alias [-1]\n"
+      "  extern \"custom::write\"($0) with (%0) mutates [0] ordered\n  %1 = add(%w, %0)\n  return %1\n}");
+  passes::run_graph_pipeline(g, {});
+  CHECK_THROWS_WITH(passes::run_graph_pipeline(g, {}), mentions("a call writes the copy %0") && mentions("const-graph"));
+}
