@@ -68,7 +68,7 @@ std::string source_of(const PipelineState& planned) {
   return std::get<std::string>(std::move(state.form));
 }
 
-// Takes the request's graph.
+// Where it makes a plan, it takes the request's graph.
 PipelineState find_or_make_plan(Request& request) {
   runtime::DiskCache* cache = request.plan_cache;
   // Who asks for the forms of all stages, or for their verification, wants them to run.
@@ -92,8 +92,9 @@ PipelineState find_or_make_plan(Request& request) {
 }
 
 Compilation::ConstGraph compile_const_graph(const Request& request, passes::ConstGraph const_graph) {
-  Request once = request;  // whose graph the stages took
+  Request once = request;
   once.graph = std::move(const_graph.graph);
+  once.late_inputs.clear();  // numbers of the other graph's inputs
   Compilation compiled = compile(std::move(once));
   return {std::move(compiled.executable), std::move(compiled.report), std::move(const_graph.inputs)};
 }

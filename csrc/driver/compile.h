@@ -55,7 +55,7 @@ struct Request : PipelineInputs {
   graph::Graph graph;
   frontend::CallReasons call_reasons;  // of externs that the import made; others have those of call_reasons.h
   ProviderFactory make_provider;       // empty: the graph is planned, and there is no executable
-  // Called where the cache has no plan, so that kernels are likely to be compiled; may be empty.
+  // Called before a graph is planned, since kernels are likely to be compiled then; may be empty.
   std::function<void(const Targets&)> before_planning;
   runtime::Host* host = nullptr;             // resolves the externs; outlives the executable
   runtime::DiskCache* plan_cache = nullptr;  // plans are kept here (plan_cache.h); null: every graph is planned

@@ -28,7 +28,7 @@ void* DynamicLibrary::find_optional(const char* symbol) const { return dlsym(han
 
 void* DynamicLibrary::find(const char* symbol) const {
   void* address = dlsym(handle_, symbol);
-  if (!address) throw_user_error("{} has no function {}: it is too old", path_, symbol);
+  if (!address) throw_user_error("{} has no function {}: it is another library, or too old", path_, symbol);
   return address;
 }
 

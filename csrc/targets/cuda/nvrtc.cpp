@@ -25,12 +25,16 @@ struct Nvrtc::Functions {
     load(error_text, "nvrtcGetErrorString");
     set_flow_callback = reinterpret_cast<SetFlowCallback*>(library.find_optional("nvrtcSetFlowCallback"));
   }
+  std::string text_of(nvrtcResult result) const {
+    const char* text = error_text(result);
+    return text != nullptr ? text : fmt::format("error {}", static_cast<int>(result));
+  }
   template <class Function>
   void load(Function& function, const char* name) {
     function = reinterpret_cast<Function>(library.find(name));
   }
   void check(nvrtcResult result, const char* call, const std::string& what) const {
-    if (result != NVRTC_SUCCESS) throw_internal("{} failed for {}: {}", call, what, error_text(result));
+    if (result != NVRTC_SUCCESS) throw_internal("{} failed for {}: {}", call, what, text_of(result));
   }
 
   DynamicLibrary library;
@@ -107,7 +111,7 @@ CubinResult Nvrtc::compile_to_cubin(const std::string& source, const std::string
   out.log.resize(size);
   nvrtc.check(nvrtc.log(program.get(), out.log.data()), "nvrtcGetProgramLog", what);
   while (!out.log.empty() && (out.log.back() == '\0' || out.log.back() == '\n')) out.log.pop_back();
-  if (result != NVRTC_SUCCESS) throw_internal("NVRTC {} did not compile {} for {} ({}):\n{}", version_, what, arch, nvrtc.error_text(result), out.log);
+  if (result != NVRTC_SUCCESS) throw_internal("NVRTC {} did not compile {} for {} ({}):\n{}", version_, what, arch, nvrtc.text_of(result), out.log);
   nvrtc.check(nvrtc.cubin_size(program.get(), &size), "nvrtcGetCUBINSize", what);
   out.cubin.resize(size);
   nvrtc.check(nvrtc.cubin(program.get(), out.cubin.data()), "nvrtcGetCUBIN", what);

@@ -27,7 +27,8 @@ std::string remembered_version(const std::vector<std::string>& candidates, runti
 }  // namespace
 
 const Nvrtc& NvrtcSource::get() {
-  const ForkGuard guard(ForkLock::Services);
+  // As long as it opens, forks wait, and who opens other libraries.
+  const ForkGuard guard(ForkLock::Loader);
   if (!nvrtc_) {
     nvrtc_ = std::make_unique<Nvrtc>(candidates_());
     if (opened_) opened_();

@@ -1,6 +1,6 @@
-// NVRTC, opened when something is compiled. Its version, which is part of the keys of compiled code, is remembered in the cache on disk beside
-// what tells the library's file from others: a process that finds all its code there does not open the library, which takes longer than the rest
-// of its start.
+// NVRTC, opened when a graph is planned or something is compiled. Its version, which is part of the keys of compiled code, is remembered in the cache on
+// disk beside what tells the library's file from others: a process that finds its plans and all its code there does not open the library, which takes
+// longer than the rest of its start.
 #pragma once
 
 #include <atomic>
@@ -35,7 +35,7 @@ class NvrtcSource {
  private:
   const std::function<std::vector<std::string>()> candidates_;
   const std::function<void()> opened_;
-  std::unique_ptr<Nvrtc> nvrtc_;  // guarded by ForkLock::Services
+  std::unique_ptr<Nvrtc> nvrtc_;  // guarded by ForkLock::Loader
   std::atomic<bool> started_ = false;
   std::string version_;  // guarded by ForkLock::Leaf; empty before it is known
 };
