@@ -1,17 +1,18 @@
 """Compile time of DistilGPT2 in fresh processes: cold caches, then warm.
 
-Usage: compile_time.py [--out DIR] [--cold N] [--warm N] [--device cuda|cpu] [--against FOLDER] [--no-inductor]
+Usage: compile_time.py [--out DIR] [--cold N] [--warm N] [--device cuda|cpu] [--no-inductor | --against FOLDER]
 
 first_call: seconds of the first call of the compiled model, everything included. own: our share, from the graph that
 AOTAutograd hands over to the loaded kernels. `runs` has all processes of a row; the row itself is the one whose own share, for Inductor
 whose first call, is smallest.
 
---against: FOLDER has the package cxxinductor of another build. On many machines one process is nearly twice as slow as the next, PyTorch's own part included,
-so a process of each build runs at the same time, on one half of the CPUs each, and the halves are swapped from pair to pair: what counts is the ratio of our
-shares, as the median of many pairs (--cold 20 --warm 20).
+--against: compares with another build, whose package cxxinductor FOLDER has; without Inductor. On many machines one process is nearly twice as slow as the
+next, PyTorch's own part included, so a process of each build runs at the same time, on one half of the cores each, and the halves are swapped from pair to
+pair: what counts is the ratio of our shares, as the median of many pairs (--cold 20 --warm 20). They go into compile_time_against.json, which no table shows.
 --device cpu: the same graph of tiny sizes, into compile_time_cpu.json, which no table shows. Warm, it takes the same steps but for loading the kernels.
 """
 
+import argparse
 import concurrent.futures
 import json
 import os
@@ -19,6 +20,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from pathlib import Path
 
 from timing import add_no_inductor, argument_parser, chosen_backends, parse_for_cuda, save
 
@@ -89,20 +91,26 @@ def first_call(candidate, cache, device, package, cpus):
 
 
 def halves(cpus):
-    """Without the middle one where their number is odd."""
-    half = len(cpus) // 2
-    return (cpus[:half], cpus[-half:]) if half else (cpus, cpus)
+    """Hardware threads of one core stay together. Without the middle core where their number is odd."""
+    cores = {}
+    for cpu in cpus:
+        siblings = Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
+        cores.setdefault(siblings.read_text() if siblings.exists() else cpu, []).append(cpu)
+    half = len(cores) // 2
+    ordered = list(cores.values())
+    return (sum(ordered[:half], []), sum(ordered[-half:], [])) if half else (cpus, cpus)
 
 
-def run_turn(packages, turn, cache, device):
-    """One process of each backend. Two builds of ours run at the same time."""
-    cpus = sorted(os.sched_getaffinity(0))
-    pair = ["cxxinductor", "against"] if "against" in packages else []
-    found = {candidate: first_call(candidate, cache, device, packages[candidate], cpus) for candidate in packages if candidate not in pair}
+def run_pair(packages, turn, cache, device):
+    """A process of each of two builds, at the same time."""
     with concurrent.futures.ThreadPoolExecutor() as threads:
-        started = [threads.submit(first_call, candidate, cache, device, packages[candidate], half)
-                   for candidate, half in zip(pair, halves(cpus)[:: 1 if turn % 2 == 0 else -1])]
-    return {**found, **{candidate: process.result() for candidate, process in zip(pair, started)}}
+        started = {candidate: threads.submit(first_call, candidate, cache, device, package, cpus)
+                   for (candidate, package), cpus in zip(packages.items(), halves(all_cpus())[:: 1 if turn % 2 == 0 else -1])}
+    return {candidate: process.result() for candidate, process in started.items()}
+
+
+def all_cpus():
+    return sorted(os.sched_getaffinity(0))
 
 
 def ratio_of(runs):
@@ -126,24 +134,36 @@ def print_runs(candidate, state, runs, which=""):
     print(f"{candidate:<12} {state}{which}: first call {first_call:.2f} s{share_of(runs)}", flush=True)
 
 
+def at_least_one(text):
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("expected at least 1")
+    return number
+
+
 def main():
     parser = argument_parser(__doc__)
-    parser.add_argument("--cold", type=int, default=1, help="cold processes of each backend")
-    parser.add_argument("--warm", type=int, default=1, help="warm processes of each backend")
+    parser.add_argument("--cold", type=at_least_one, default=1, help="cold processes of each backend")
+    parser.add_argument("--warm", type=at_least_one, default=1, help="warm processes of each backend")
     parser.add_argument("--device", default="cuda", choices=("cuda", "cpu"))
     add_against(parser)
     add_no_inductor(parser)
     args = parse_for_cuda(parser)
-    packages = {backend: "" for backend in chosen_backends(args, ("inductor", "cxxinductor"))}
     if args.against:
-        packages["against"] = package_of(parser, args)
+        packages = {"cxxinductor": "", "against": package_of(parser, args)}
+    else:
+        packages = {backend: "" for backend in chosen_backends(args, ("inductor", "cxxinductor"))}
     rows = []
     with tempfile.TemporaryDirectory() as cache:
         for state, times in (("cold", args.cold), ("warm", args.warm)):
             runs = {candidate: [] for candidate in packages}
             for turn in range(times):
                 folder = os.path.join(cache, str(turn if state == "cold" else 0))
-                for candidate, run in run_turn(packages, turn, folder, args.device).items():
+                if args.against:
+                    found = run_pair(packages, turn, folder, args.device)
+                else:
+                    found = {candidate: first_call(candidate, folder, args.device, package, all_cpus()) for candidate, package in packages.items()}
+                for candidate, run in found.items():
                     runs[candidate].append(run)
                     print_runs(candidate, state, [run], f" {turn + 1}/{times}")
             if times > 1:
@@ -153,8 +173,8 @@ def main():
                 print(f"our share / against {state}: {ratio_of(runs):.3f}, median of {times} pairs", flush=True)
             rows += [row_of(candidate, state, found) for candidate, found in runs.items()]
     results = {"unit": "seconds", "model": "DistilGPT2 16x512 bf16" if args.device == "cuda" else "DistilGPT2, tiny", "rows": rows}
-    on_cpu = args.device == "cpu"
-    save("compile_time_cpu" if on_cpu else "compile_time", results, args.out, {"cpus": os.cpu_count()} if on_cpu else None)
+    name = "compile_time" + ("_cpu" if args.device == "cpu" else "") + ("_against" if args.against else "")
+    save(name, results, args.out, {"cpus": os.cpu_count()} if args.device == "cpu" else None)
 
 
 if __name__ == "__main__":
