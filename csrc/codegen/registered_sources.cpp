@@ -56,7 +56,7 @@ void throw_if_registered(const std::vector<const plan::Kernel*>& kernels, const 
   if (names.empty()) return;
   throw_user_error(
       "a kernel that applies {}, registered by register_op, does not compile. Correct the expression and the source of the op for this "
-      "device, or register it without them: calls then run as they are. {}",
+      "device and start the program again, or register none of them for it: calls then run as they are. {}",
       fmt::join(names, ", "), error.what());
 }
 
