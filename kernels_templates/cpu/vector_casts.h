@@ -125,8 +125,8 @@ inline V computed(V v) {
 #endif
   return v;
 }
-// Truncated towards zero; what does not fit wraps as far as i64 reaches (ATen converts to u8 through i64). The
-// machine's conversions to unsigned types would saturate in some widths and wrap in others.
+// Truncated towards zero. What does not fit is what the machine makes of it in i32 for narrow integers, in i64 for u8 and wide ones, then wrapped: as
+// ATen converts. The machine's conversions to unsigned types would saturate in some widths and wrap in others.
 template <class To, class V>
 inline auto to_whole(V v) {
   v = computed(v);
@@ -141,8 +141,8 @@ inline auto to_whole(V v) {
     }
   } else if constexpr (same<To, long long> || same<To, int>) {
     return convert<To>(v);
-  } else if constexpr (sizeof(v) / lane_count<V> == 4 && sizeof(To) < 4) {
-    return convert<To>(convert<int>(v));
+  } else if constexpr (sizeof(To) < 4 && (sizeof(v) / lane_count<V> == 4 || !same<To, unsigned char>)) {
+    return convert<To>(convert<int>(v));  // floats that i32 does not hold are multiples of 256, so that their last byte is 0 in i64 too
   } else {
     return convert<To>(convert<long long>(v));
   }

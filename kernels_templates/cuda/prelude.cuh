@@ -89,6 +89,14 @@ struct cxxi_narrow<bool> {
     return v != From(0);
   }
 };
+// By way of 64 bits, as c10::convert: negative numbers wrap.
+template <>
+struct cxxi_narrow<unsigned char> {
+  template <class From>
+  CXXI_FN static unsigned char from(From v) {
+    return static_cast<unsigned char>(static_cast<long long>(v));
+  }
+};
 template <>
 struct cxxi_narrow<cxxi_bf16> {
   template <class From>

@@ -98,3 +98,10 @@ def assert_within_eager(reports):
     for graph in reports:
         memory = graph.details["memory"]
         assert memory["lower_bound"] <= memory["peak"] <= memory["eager_peak"] + ROUNDING, (graph.kind, memory)
+
+
+def assert_same_bits(actual, expected):
+    """Equal, signs of zeros too; a NaN is any NaN."""
+    for a, e in zip(actual, expected):
+        torch.testing.assert_close(a, e, rtol=0, atol=0, equal_nan=True)
+        assert torch.equal(a.signbit() & ~a.isnan(), e.signbit() & ~e.isnan())
