@@ -61,8 +61,8 @@ std::optional<Operand> immediate(const ScalarArg& number, DType dtype) {
 }
 
 bool may_fill(DType dtype, const ScalarArg& number) {
-  const auto* real = std::get_if<double>(&number);
-  if (real == nullptr || !std::isfinite(*real)) return true;
+  const auto real = constant_real(number);
+  if (!real || !is_float(dtype) || !std::isfinite(*real)) return true;
   const double largest = dtype == DType::F16 ? 65504 : dtype == DType::BF16 ? 0x1.FEp127 : std::numeric_limits<float>::max();
   return dtype == DType::F64 || std::abs(*real) <= largest;
 }

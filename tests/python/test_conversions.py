@@ -35,7 +35,7 @@ def test_floats_by_way_of_integers(floats, integers, device):
 
 @pytest.mark.parametrize("value", [3e9, 1e10, 1e20, -1e20, math.inf, -math.inf, math.nan, -3.7])
 @pytest.mark.parametrize("integers", [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64], ids=str)
-def test_constants_that_an_integer_does_not_hold(integers, value, device):
+def test_constant_tensors_become_integers_as_in_eager(integers, value, device):
     def constants(x):
         return torch.full((3,), value, device=device).to(integers) + (x * 0).to(integers), torch.full((40,), value, device=device).to(integers)
 
@@ -67,7 +67,7 @@ def test_numbers_beyond_the_largest_float(dtype, beyond, device):
     }
     x = torch.tensor([1.0, 2.0], dtype=dtype, device=device)
     for name, fill in fills.items():
-        for number in (beyond, -beyond, torch.finfo(dtype).max, torch.finfo(dtype).min, math.inf):
+        for number in (beyond, -beyond, torch.finfo(dtype).max, torch.finfo(dtype).min, math.inf, 65504, 65505, -70000):
             torch._dynamo.reset()
             compiled = torch.compile(fill, backend="cxxinductor")
             try:

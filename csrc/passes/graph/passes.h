@@ -1,5 +1,5 @@
 // Passes on the graph IR, listed in pipelines.cpp. Aliasing is part of a graph's meaning: values that leave the graph keep a storage of their own,
-// so none of these passes unites it with another. The last passes let calls and scatters write in place, which those before do not expect: a graph goes through
+// which no pass unites with another. The last passes let calls and scatters write in place, which those before do not expect: a graph goes through
 // the passes once.
 #pragma once
 

@@ -27,7 +27,7 @@ std::string remembered_version(const std::vector<std::string>& candidates, runti
 }  // namespace
 
 const Nvrtc& NvrtcSource::get() {
-  // As long as it opens, forks wait, and who opens other libraries.
+  // While the library opens, forks wait, and so do other threads that open libraries.
   const ForkGuard guard(ForkLock::Loader);
   if (!nvrtc_) {
     nvrtc_ = std::make_unique<Nvrtc>(candidates_());

@@ -83,7 +83,7 @@ TEST_CASE("whatever shapes a plan makes it another entry", "[plan_cache]") {
   CHECK_FALSE(ran(compiler.compile().report, "select-kernels"));
 }
 
-TEST_CASE("who waits for plans that are made hears of no other", "[plan_cache]") {
+TEST_CASE("before_planning is called where a plan is made, not where one is read", "[plan_cache]") {
   Compiler compiler;
   std::vector<std::string> planned_for;
   const auto listen = [&](driver::Request& r) { r.before_planning = [&](const Targets& targets) { planned_for.push_back(targets.main().arch); }; };

@@ -126,7 +126,7 @@ TEST_CASE("NVRTC is not opened where all code is in the cache; a library that no
   CHECK(opened == 1);
 }
 
-TEST_CASE("NVRTC is opened in the background by who expects to compile", "[cuda]") {
+TEST_CASE("NVRTC opens in the background where compiles are expected", "[cuda]") {
   CudaLoader loader;
   if (!loader.nvrtc) return;
   for (int i = 0; i < 2; ++i) loader.nvrtc_source.start(loader.pool, "sm_80");
