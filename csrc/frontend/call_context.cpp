@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <set>
 
@@ -49,7 +48,7 @@ struct GeneratedTraits {
   bool add(const graph::Graph& graph, const graph::Node& node, const graph::Value& value) {
     ranked |= !value.sizes.empty();
     for (const Operand& operand : node.operands)
-      if (const auto* scalar = std::get_if<Scalar>(&operand); scalar && is_float(scalar->dtype())) may_overflow |= !(std::abs(scalar->as_real()) < 0x1p31);
+      if (const auto* scalar = std::get_if<Scalar>(&operand)) may_overflow |= !is_same_on_all_devices(*scalar, DType::I32);
     const auto* elementwise = node.as<graph::Elementwise>();
     if (!elementwise) return node.as<graph::Full>() || node.as<graph::Iota>() || node.as<graph::Cat>() || node.as<graph::Pad>() || graph::is_view(node.kind);
     const ScalarOp op = elementwise->op;

@@ -76,7 +76,7 @@ std::optional<ScalarOp> find_scalar_op(std::string_view name);
 bool accepts(TypeSet set, DType dtype);
 // Result dtype of op on operands of T; `cast_to` is read for TypeRule::Cast alone.
 DType result_dtype(ScalarOp op, DType operand, DType cast_to);
-// Whether evaluate knows the op: those of ops.def, and registered ones with a definition.
+// Whether evaluate gives what kernels compute: of ops of ops.def, and of registered ones with a definition, but for casts that depend on the device.
 bool can_evaluate(ScalarOp op, std::span<const Scalar> operands, DType cast_to = DType::F32);
 // Applies the row's evaluator to operands already in the compute type (bool for a Select condition).
 Scalar evaluate(ScalarOp op, std::span<const Scalar> operands, DType cast_to = DType::F32);

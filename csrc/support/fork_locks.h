@@ -21,10 +21,10 @@ namespace cxxinductor {
 // In the order of taking: a thread that holds one takes only later ones.
 enum class ForkLock : uint8_t {
   Targets,      // properties of the GPUs
-  Services,     // what all compiles share: caches, driver, NVRTC
+  Services,     // what all compiles share: caches, driver, which NVRTC is asked for
   Kernels,      // kernels that are loaded after a provider was prepared
   Tables,       // import tables and other data made on first use
-  Loader,       // dlopen and dlclose of compiled units
+  Loader,       // opening NVRTC; dlopen and dlclose of compiled units
   Algebra,      // GiNaC
   Expressions,  // the interner of sym::Expr
   Leaf,         // sections that take no other lock: lists, status texts
